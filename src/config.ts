@@ -72,8 +72,8 @@ type Variables = Readonly<Record<string, string | undefined>>;
 const fromEnvironment: OriginOf = () => ({ from: 'environment' });
 
 /**
- * All settings, in the order of `SETTINGS`, and then each unknown `PDS_…` variable with its problem: a misspelled setting
- * that is silently ignored would only be discovered in production.
+ * All settings, in the order of `SETTINGS`, and then each unknown `PDS_…` variable with its problem: a misspelled
+ * setting that is silently ignored would only be discovered in production.
  */
 export function findSettings(variables: Variables, originOf: OriginOf = fromEnvironment): FoundSetting[] {
   const known = Object.entries<Setting>(SETTINGS).map(([name, setting]): FoundSetting => {
@@ -103,8 +103,6 @@ function isSqlite({ PDS_DATABASE_URL: url = SETTINGS.PDS_DATABASE_URL.default }:
 }
 
 /**
- * Reads the settings from variables.
- *
  * @throws ConfigError with all problems at once, each with its origin. Values are not repeated, because one can contain
  *   a password.
  */

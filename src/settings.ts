@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 
 /** One setting of the service. */
 export interface Setting<T = unknown> {
-  /** A description, in Markdown. */
+  /** In Markdown. */
   readonly description: string;
   readonly default: string;
   /** Completes `… must be`. */
@@ -96,7 +96,6 @@ export function integer(value: string, least: number, most: number): number | un
   return number >= least && number <= most ? number : undefined;
 }
 
-/** A database: a file and the one beside it, or a server. */
 type DatabaseConfig =
   { readonly engine: 'sqlite'; readonly path: string } | { readonly engine: 'postgres'; readonly url: string };
 

@@ -8,12 +8,10 @@ import type { Clock } from '../timestamp.ts';
 import { getPartnerId } from './partner-admin.ts';
 import { recordScopeChange } from './scope.ts';
 
-/** The grants that one command adds or removes. */
+/** The grants that one command adds or removes: lead entities and coops by ID. */
 export interface Grants {
   readonly everything: boolean;
-  /** Ids. */
   readonly leadEntities: readonly string[];
-  /** Ids. */
   readonly coops: readonly string[];
 }
 
@@ -25,7 +23,7 @@ export interface Grant {
   readonly grantedAt: string;
 }
 
-/** The kinds of grant, each with its value in `access.grants`, its table, and its names in messages and in `pds find`. */
+/** The kinds of grant: value in `access.grants`, table, and names in messages and in `pds find`. */
 const KINDS = {
   leadEntities: { kind: 'lead_entity', table: 'catalog.lead_entities', label: 'lead entity', word: 'lead-entity' },
   coops: { kind: 'coop', table: 'catalog.coops', label: 'coop', word: 'coop' },
@@ -81,10 +79,9 @@ export function grant(
 }
 
 /**
- * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa.
- *
- * Revoking something that was never granted is an error, not a warning: it usually means a misspelled ID or name, and
- * the operator would believe that access has ended.
+ * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa. Revoking
+ * something that was never granted is an error, not a warning: it usually means a misspelled ID or name, and the
+ * operator would believe that access has ended.
  *
  * @throws OperatorError if there is no such partner, or something is not granted to it.
  */
@@ -193,7 +190,6 @@ async function grantsOfKind({ kysely }: Database, partnerId: number, { kind, tab
     .execute();
 }
 
-/** For the audit trail: the non-empty grants, by ID. */
 function detailsOf({ everything, leadEntities, coops }: Grants): Record<string, unknown> {
   return {
     ...(everything && { everything }),
@@ -206,7 +202,6 @@ function isSomething(grants: Grants): boolean {
   return grants.everything || kindsIn(grants).length > 0;
 }
 
-/** The kinds of which there are ids, with these. */
 function kindsIn(grants: Grants): { kind: GrantKind; ids: readonly string[] }[] {
   const both = (['leadEntities', 'coops'] as const).map((name) => ({ kind: KINDS[name], ids: grants[name] }));
   return both.filter(({ ids }) => ids.length > 0);
@@ -226,7 +221,6 @@ function findWith(grants: Grants): string {
   return commands.length === 0 ? '' : ` Find ids by name with ${commands.join(' or ')}`;
 }
 
-/** Names grants in a message for the operator. */
 function named(grants: Grants): string {
   const ids = kindsIn(grants).flatMap(({ kind, ids: idsOfKind }) => idsOfKind.map((id) => `${kind.label} "${id}"`));
   return [...(grants.everything ? ['everything'] : []), ...ids].join(', ');

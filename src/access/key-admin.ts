@@ -46,17 +46,13 @@ export interface NewKey {
 /** How a key is issued. */
 export interface KeyOptions {
   readonly environment: KeyEnvironment;
+  /** Null for a key that never expires. */
   readonly lifetimeMs: number | null;
+  /** See `checkLabel`. */
   readonly label?: string | null;
 }
 
-/**
- * Issues a key to a partner.
- *
- * @param lifetimeMs null for a key that never expires.
- * @param label null for none; see `checkLabel`.
- * @throws OperatorError if there is no such partner, or the label is refused.
- */
+/** @throws OperatorError if there is no such partner, or the label is refused. */
 export async function issueKey(
   database: Database,
   clock: Clock,
@@ -128,7 +124,6 @@ function findPromisedEnd({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetails)
 /**
  * Revokes a key immediately. A key that is already revoked keeps its timestamp.
  *
- * @returns the key, and whether anything changed.
  * @throws OperatorError if there is no such key.
  */
 export function revokeKey(
@@ -154,7 +149,6 @@ export function revokeKey(
 /**
  * Changes a key's label, also of a key that is no longer valid. Servers do not read labels.
  *
- * @returns the key, and whether anything changed.
  * @throws OperatorError if there is no such key, or the label is refused.
  */
 export async function labelKey(

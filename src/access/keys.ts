@@ -41,8 +41,8 @@ export function keyEnvironmentOf(environment: Environment): KeyEnvironment {
 
 /**
  * Generates a key: `pds_live_` or `pds_test_`, a public ID of 8 characters, `_`, 38 random characters, and a checksum
- * of 6 over everything before it. The checksum detects every single typo, and lets a scanner tell a leaked key from
- * similar text.
+ * of 6 over everything before it. The checksum detects every single typo, and lets a scanner distinguish a leaked
+ * key from similar text.
  *
  * @returns the key, which is shown once, and its public ID and digest, which are stored.
  */
@@ -52,20 +52,13 @@ export function issueKeyText(environment: KeyEnvironment): { key: string; id: st
   return { key, id, digest: digestOf(key) };
 }
 
-/**
- * Composes a key from its parts and adds the checksum. Only for keys with given parts; all others come from
- * `issueKeyText`.
- */
+/** Composes a key from given parts and adds the checksum. All other keys come from `issueKeyText`. */
 export function composeKey(environment: KeyEnvironment, id: string, secret: string): string {
   const body = `pds_${environment}_${id}_${secret}`;
   return body + checksumOf(body);
 }
 
-/**
- * Parses a key whose format and checksum are correct; does not check whether it was ever issued.
- *
- * @returns null for any other text.
- */
+/** Parses a key; null if its format or checksum is wrong. Does not check whether it was ever issued. */
 export function parseKey(text: string): ParsedKey | null {
   const match = KEY.exec(text);
   if (match === null) return null;
@@ -78,10 +71,7 @@ export function isKeyId(text: string): boolean {
   return KEY_ID.test(text);
 }
 
-/**
- * Matches candidates for leaked keys in any text; the checksum then decides. SECURITY.md publishes it for secret
- * scanners.
- */
+/** Candidates for leaked keys in any text; the checksum then decides. SECURITY.md publishes it for secret scanners. */
 export const LEAKED_KEY = /\bpds_(?:live|test)_[0-9A-Za-z]{8}_[0-9A-Za-z]{44}\b/g;
 
 /** All keys with a valid checksum in a text, repetitions included. */

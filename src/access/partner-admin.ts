@@ -23,7 +23,6 @@ export interface PartnerSummary {
   readonly everythingSince: string | null;
   readonly leadEntityCount: number;
   readonly coopCount: number;
-  /** Number of keys that are neither revoked nor expired. */
   readonly activeKeyCount: number;
 }
 
@@ -45,11 +44,7 @@ export async function createPartner(
   });
 }
 
-/**
- * Inserts a partner at a commit timestamp drawn in this transaction; otherwise like `createPartner`.
- *
- * @returns its row ID.
- */
+/** Like `createPartner`, at a commit timestamp drawn in this transaction. Returns the row ID. */
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
@@ -158,11 +153,7 @@ export async function listPartners(database: Database, clock: Clock): Promise<Pa
   return rows.map(toSummary);
 }
 
-/**
- * A partner by name.
- *
- * @throws OperatorError if there is none.
- */
+/** @throws OperatorError if there is no partner of that name. */
 export async function getPartner(database: Database, clock: Clock, name: string): Promise<PartnerSummary> {
   const row = await summaryRows(database, clock).where('partner.name', '=', name).executeTakeFirst();
   if (row === undefined) throw noPartner(name);

@@ -9,10 +9,7 @@ import { DEMO_KEY_ID, digestOf, hasDigest, keyEnvironmentOf, parseKey, type Pars
 import { findPartnerById, findStoredKey } from './partner-records.ts';
 import type { Partner } from './scope.ts';
 
-/**
- * Changes must take effect within a second: half of it is the poll interval, the other half is left for the read
- * itself.
- */
+/** Changes must take effect within a second: half of it is this interval, the other half is left for the read. */
 const POLL_INTERVAL_MS = 500;
 
 /** Poll interval while the database is down: everything must be fresh well within a second of its return. */
@@ -21,7 +18,7 @@ const OUTAGE_POLL_INTERVAL_MS = 250;
 /** How long cached keys remain valid while the database cannot be read. */
 const GRACE_MS = 30_000;
 
-/** Maximum number of cached keys. Only issued keys are cached, so guesses cannot evict them. */
+/** Only issued keys are cached, so guesses cannot evict them. */
 const MAX_CACHED_KEYS = 10_000;
 
 export interface PartnerDirectoryOptions {
@@ -113,8 +110,7 @@ export class PartnerDirectory {
   }
 
   /**
-   * The partner that a key belongs to, suspended or not, as of the newest revision known here, and the key's public ID.
-   * Synchronous if the key is cached.
+   * The partner behind a key, suspended or not, as of the newest revision known here. Synchronous if the key is cached.
    *
    * @returns null for a key that is malformed, unknown, revoked, expired or of another environment.
    * @throws the database's error, as a rejection, if the key is not cached.
@@ -135,7 +131,6 @@ export class PartnerDirectory {
     return this.#revision;
   }
 
-  /** For monitoring. */
   get state(): DirectoryState {
     const versionAgeMs = this.#now() - this.#versionReadAtMs;
     const version = numberOf(this.#revision ?? '0');
@@ -156,11 +151,7 @@ export class PartnerDirectory {
     return { partner: partner.name, keyId, keyState: cached.expiresAtMs === -Infinity ? 'revoked' : 'expired' };
   }
 
-  /**
-   * Reloads a partner, for a query that found its scope to be stale.
-   *
-   * @returns null if there is no such partner.
-   */
+  /** Reloads a partner, for a query that found its scope to be stale; null if there is no such partner. */
   async refresh(partnerId: number): Promise<Partner | null> {
     const before = this.#revision;
     const partner = await findPartnerById(this.#options.database, partnerId, this.#options.requestsPerMinute);
@@ -185,8 +176,7 @@ export class PartnerDirectory {
     const { database, requestsPerMinute } = this.#options;
     let before = this.#revision;
     let stored = await findStoredKey(database, id, requestsPerMinute);
-    // Another revision was noticed during the read, so what it returned may be older. A second read begins after that
-    // change.
+    // The revision changed during the read, so the result may be older. A second read begins after that change.
     if (stored !== null && this.#revision !== before && stored.partner.revision !== this.#revision) {
       before = this.#revision;
       stored = await findStoredKey(database, id, requestsPerMinute);
@@ -204,11 +194,9 @@ export class PartnerDirectory {
   }
 
   /**
-   * Adopts a revision that was read, unless another was noticed since the read began: a lookup can see a change before
-   * the next poll does, and a slower read must not undo that. The numbers do not show which is newer: after a promotion
-   * or restore that lost changes, the lost revision can have the greater number.
-   *
-   * @param before the current revision when the read began.
+   * Adopts a revision, unless another has replaced `before`, the current one when the read began: a lookup can see a
+   * change before the next poll does, and a slower read must not undo that. The numbers do not show which is newer:
+   * after a promotion or restore that lost changes, the lost revision can have the greater number.
    */
   #notice(revision: Revision, before: Revision | null): void {
     if (this.#revision === before) this.#revision = revision;

@@ -31,7 +31,7 @@ interface KeyRow {
   readonly revoked_at: string | null;
 }
 
-/** The `state` of a partner, if `access.partners` has the alias `partner`. Each change of grants has its own timestamp. */
+/** A partner's `state`, if `access.partners` has the alias `partner`. Each change of grants has its own timestamp. */
 export const partnerState: RawBuilder<string> = sql<string>`
   partner.grants_changed_at || ' ' || coalesce(partner.kinds, '*') || ' ' || coalesce(partner.deleted_at, partner.suspended_at, '')`;
 
@@ -58,11 +58,9 @@ export const partnerById: RawBuilder<PartnerRow> = sql<PartnerRow>`
   select ${COLUMNS} from ${PARTNERS} where partner.id = ${parameter('partner_id')} and partner.deleted_at is null`;
 
 /**
- * Reads a key by its public ID, with its partner and all the partner's grants, in one statement and therefore one
- * snapshot.
+ * Reads a key by its public ID, with its partner and all grants, in one statement and so one snapshot; null for none.
  *
  * @param requestsPerMinute default for partners without a limit of their own.
- * @returns null if there is no such key.
  */
 export async function findStoredKey(
   database: OpenDatabase,

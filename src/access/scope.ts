@@ -3,13 +3,11 @@ import type { Revision } from '../database/revision.ts';
 import type { Narrowing } from '../database/tables.ts';
 import type { Kind } from '../kinds.ts';
 
-/** A partner's grants with their timestamps. Every query of a resource takes a scope. */
+/** A partner's grants; the maps are ID → timestamp of the grant. Every query of a resource takes a scope. */
 export interface Scope {
   /** When the partner was granted everything; null if it has individual grants only. */
   readonly everythingSince: string | null;
-  /** Granted lead entities: ID → timestamp of the grant. */
   readonly leadEntities: ReadonlyMap<string, string>;
-  /** Granted cooperatives: ID → timestamp of the grant. */
   readonly coops: ReadonlyMap<string, string>;
   /** When the partner's grants or kinds last changed. */
   readonly changedAt: string;
@@ -18,10 +16,7 @@ export interface Scope {
 /** The partner behind a key. */
 export interface Partner {
   readonly id: number;
-  /**
-   * Revision in `access.clock`, read by the same statement as the partner: data cached for a partner can be filed under
-   * it.
-   */
+  /** Revision in `access.clock` that the same statement read: data cached for the partner can be filed under it. */
   readonly revision: Revision;
   readonly name: string;
   /** Its grants, kinds, suspension and deletion as one value: equal if none of them has changed. */
@@ -62,9 +57,7 @@ export interface CompleteListings {
   readonly because: Narrowing | 'catalog';
 }
 
-/**
- * Reads the later of the two timestamps that decide whether the partner's next listing of changes is complete.
- */
+/** Reads the later of the two timestamps that decide whether the partner's next listing of changes is complete. */
 export async function readCompleteListings(
   { kysely }: Pick<Database, 'kysely'>,
   partnerId: number,

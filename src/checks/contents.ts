@@ -14,11 +14,7 @@ import { FAULTS, verifyIndex, verifySample, type IndexFindings } from './verify-
 /** Synchronized clocks differ by less. */
 export const CLOCK_TOLERANCE_MS = 1_000;
 
-/**
- * Checks a database's contents, on either engine.
- *
- * @returns `isReadable` if this version can serve its schema; if not, nothing else is checked.
- */
+/** Checks a database's contents. `isReadable`: this version can serve its schema; if not, nothing else is checked. */
 export async function checkContents(
   database: Database,
   environment: Environment,
@@ -102,7 +98,6 @@ async function checkLastEvent(database: Database, clock: Clock): Promise<Finding
   );
 }
 
-/** Checks that what the feed of changes stores fits to the releases and grants. */
 async function checkFeed(database: Database): Promise<Finding> {
   const about = 'changes';
   // Checked twice: SQLite reads one file after the other, and a release may have been committed in between.
@@ -163,11 +158,7 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
   }
 }
 
-/**
- * Compares the whole index with the records.
- *
- * @param onProgress called regularly. An error it throws ends the comparison.
- */
+/** Compares the whole index with the records. Calls `onProgress` regularly: an error it throws ends the comparison. */
 export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProgress): Promise<Finding[]> {
   await using database = configuredDatabase(config).openForLongReads();
   const findings = await verifyIndex(database, onProgress);

@@ -1,6 +1,5 @@
 /** The result of one check. Never holds a secret. */
 export interface Finding {
-  /** The subject of the check. */
   readonly about: string;
   /** `fail`: something does not work. `warn`: it works, but may be unintended. */
   readonly status: 'ok' | 'warn' | 'fail';

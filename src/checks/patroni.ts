@@ -8,10 +8,9 @@ const TIMEOUT_MS = 3_000;
 /** A replica that lags by more is not read from through `ops/cluster/haproxy.cfg`. */
 const MAX_LAG_BYTES = 64 * 1024 * 1024;
 
-/** What Patroni's REST API shows: https://patroni.readthedocs.io/en/latest/rest_api.html */
+/** From Patroni's REST API: https://patroni.readthedocs.io/en/latest/rest_api.html */
 interface Cluster {
   readonly members: readonly Member[];
-  /** Present if the cluster is paused. */
   readonly pause?: boolean;
 }
 

@@ -8,10 +8,9 @@ import { fail, type Finding } from './finding.ts';
 const ATTEMPTS = 3;
 
 /**
- * Connects to a PostgreSQL server as the service does, and checks it.
+ * Connects to a PostgreSQL server as the service does. Returns the findings of `look`, or why there is no connection.
  *
  * @param setting the setting that names the URL.
- * @returns the findings of `look`, or why there is no connection.
  */
 export async function onPostgres(
   { about, url, setting }: { about: string; url: string; setting: string },
@@ -43,10 +42,7 @@ async function connect({ kysely }: OpenDatabase): Promise<void> {
   }
 }
 
-/**
- * Advice for errors from the server itself (https://www.postgresql.org/docs/current/errcodes-appendix.html) and for
- * failed connections.
- */
+/** The codes are from https://www.postgresql.org/docs/current/errcodes-appendix.html */
 function adviceOf(error: unknown, reason: string, setting: string): string {
   if (error instanceof Error && isTlsError(error)) {
     return (
@@ -71,9 +67,8 @@ export interface TablePrivilege {
 }
 
 /**
- * Reads the abilities of the current role, and needs none for that. Serving reads all but the audit trail, and writes
- * usage; commands insert into nearly every table. `roles.sql` has each privilege. `mayCreate`: whether it can create
- * schemas, as the first migration does.
+ * Reads the abilities of the current role, without needing any privilege. `roles.sql` lists the privileges.
+ * `mayCreate`: whether it can create schemas, as the first migration does.
  */
 export async function readAbilities({ kysely }: Database) {
   const { rows: roles } = await sql<{ me: string; mayCreate: boolean; isOwner: boolean }>`

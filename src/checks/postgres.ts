@@ -13,7 +13,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface PrimaryState {
   /** See `readIdentity`. */
   readonly identity: string | null;
-  /** The revision of `access.clock`. */
   readonly revision: Revision;
 }
 
@@ -131,7 +130,6 @@ export function checkReplica(url: string, primary: PrimaryState | null): Promise
   ]);
 }
 
-/** Reports a server that is not a readable replica of this primary; null if it is one. */
 async function findMismatch(about: string, database: Database, primary: PrimaryState | null): Promise<Finding | null> {
   const { rows } = await sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(database.kysely);
   const identity = await readIdentity(database);
@@ -153,7 +151,6 @@ async function findMismatch(about: string, database: Database, primary: PrimaryS
   return null;
 }
 
-/** Checks that it has reached the primary's earlier revision. */
 async function checkProgress(about: string, database: Database, primary: PrimaryState | null): Promise<Finding> {
   const isBehind = async (): Promise<boolean> => {
     if (primary === null) return false;

@@ -8,8 +8,7 @@ import { checkSqlite } from './sqlite.ts';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs. Replicas come
- * after the primary, with which they are compared.
+ * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs.
  *
  * @param describe formats an error of a database, without secrets.
  * @param verifyIndex called if the database can be read.

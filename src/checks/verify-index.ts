@@ -45,7 +45,6 @@ export interface IndexFindings {
   readonly records: number;
   /** Index rows that were compared. */
   readonly rows: number;
-  /** Of each fault, the number found, and the first one. */
   readonly faults: ReadonlyMap<IndexFault, { readonly count: number; readonly example: string }>;
 }
 
@@ -116,7 +115,6 @@ function randomBelow(end: number): number {
   return Math.floor(Math.random() * end);
 }
 
-/** Compares blocks of one kind with the stored records, and counts the faults. */
 class KindVerification {
   readonly #database: Database;
   readonly #kind: IndexedKind;
@@ -136,7 +134,6 @@ class KindVerification {
     return { kind: this.#kind, records: this.#records, rows: this.#rows, faults: this.#faults };
   }
 
-  /** The blocks to verify. */
   async readLayout(): Promise<readonly LayoutBlock[]> {
     const blocks = await readLayout(this.#database, this.#kind);
     for (const { number, ids } of blocks) if (ids === null) this.#count('unlisted block', `${number}`);
@@ -165,7 +162,6 @@ class KindVerification {
     await this.#compare(block.number, builder.buildStored(), from, end);
   }
 
-  /** Compares a block's expected rows with the stored ones. */
   async #compare(block: number, entries: readonly StoredEntry[], from: number, to: number): Promise<void> {
     /** The expected rows that are not among the stored ones read so far. */
     const missing = new Map(entries.map(({ term, bits }) => [term, bits]));

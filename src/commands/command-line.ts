@@ -6,7 +6,8 @@ import type { CommandContext, DatabaseSettings } from './context.ts';
 import type { Output } from './output/output.ts';
 import { loadSettingsFile } from './output/settings-file.ts';
 
-// Helpers of the command definitions. Nothing here loads a database driver before a command runs.
+// Helpers of the command definitions. Nothing here loads a database driver before a command runs. The parsers throw
+// InvalidArgumentError, which Commander reports as a usage error.
 
 /** Adds a command with the options common to all. */
 export function addCommand(parent: Command, name: string, description: string): Command {
@@ -26,11 +27,8 @@ function configFileOf(command: Command | null): string | undefined {
 }
 
 /**
- * An action for Commander: calls a function with the command's output, arguments and options, and sets this process's
- * exit code.
- *
- * @param load imports the function.
- * @param failureCode the exit code if it throws.
+ * An action for Commander: calls the function that `load` imports with the command's output, arguments and options, and
+ * sets this process's exit code: `failureCode` if it throws.
  */
 export function run<Args extends unknown[]>(
   load: () => Promise<(output: Output, ...args: Args) => Promise<number | undefined>>,
@@ -67,11 +65,7 @@ const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };
 // A century: longer than any key's lifetime, and far from the end of the calendar.
 const MAX_DURATION_MS = 36_500 * UNIT_MS.d;
 
-/**
- * Parses a duration such as `365d`, `12h` or `30m` into milliseconds.
- *
- * @throws InvalidArgumentError, which Commander reports as a usage error.
- */
+/** Parses a duration such as `365d`, `12h` or `30m` into milliseconds. */
 export function parseDurationMs(text: string): number {
   const match = /^(\d{1,8})([dhm])$/.exec(text);
   const durationMs = Number(match?.[1]) * UNIT_MS[(match?.[2] ?? 'd') as keyof typeof UNIT_MS];
@@ -162,7 +156,7 @@ export function collect(value: string, previous: readonly string[] = []): string
   return [...previous, value];
 }
 
-// Before what cannot be undone: a question on a terminal, `--yes` anywhere else.
+// A command that cannot be undone asks on a terminal, and requires `--yes` anywhere else.
 
 /** Whether there is somebody to ask: the question goes to stderr, and the answer comes from stdin. */
 export function canAsk(): boolean {

@@ -38,19 +38,15 @@ export interface CommandContext {
   readonly output: Output;
 }
 
-/**
- * The configuration from this process's environment, into which `loadSettingsFile` has put that of the settings file.
- *
- * @param options the settings given as options of the command, by the names of their variables.
- */
+/** The configuration from this process's environment, to which `loadSettingsFile` has added the settings file. */
 export function configOfProcess(options: SettingOptions = {}): Config {
   return readConfig(...variablesOfProcess(options));
 }
 
 /**
  * Runs a command and sets this process's exit code: the return value of `work`, 0 if it returns nothing, or
- * `failureCode` if it throws (a signal's exit code if interrupted). An error prints one message to stderr, and with `--json` also
- * `{"error": {"message": …}}` to stdout; a refused import also its problems.
+ * `failureCode` if it throws (a signal's exit code if interrupted). An error prints one message to stderr, and with
+ * `--json` also `{"error": {"message": …}}` to stdout; a refused import also its problems.
  */
 export async function runCommand(
   isJson: boolean,
@@ -97,7 +93,6 @@ export const HISTORY_WARNING =
 /**
  * Runs a command on the database, and always closes it.
  *
- * @returns the return value of `work`.
  * @throws NoDatabaseError if there is no database and the command cannot create one; nothing was created.
  */
 export async function withDatabase<T>(
@@ -136,12 +131,11 @@ export async function withDatabase<T>(
   return result;
 }
 
-/** Runs migrations, showing the progress of long ones. */
+/** Runs migrations, and shows the progress of long ones. Most take less than a second and show nothing. */
 export async function migratingWithProgress<T>(
   output: Output,
   work: (options: MigrateOptions) => Promise<T>,
 ): Promise<T> {
-  // Most migrations take less than a second and show nothing.
   let progress: Progress | null = null;
   try {
     return await work({
@@ -162,7 +156,7 @@ export async function migratingWithProgress<T>(
 /**
  * Whether an earlier command or start has created the database. Creates nothing.
  *
- * @param waits where to say that it waits for a primary; without it, it does not wait.
+ * @param waits reports that it waits for a primary; without this, it does not wait.
  * @throws SchemaVersionError if this version cannot use its schema.
  */
 export async function hasDatabase(
@@ -220,7 +214,7 @@ const MAX_WAIT_MS = 60_000;
 const RETRY_MS = 500;
 
 /**
- * Connects a command to PostgreSQL. If there is no primary at the moment, waits for one, with a line that says so.
+ * Connects a command to PostgreSQL. If there is no primary at the moment, waits for one, and reports that.
  *
  * @throws the last error after `maxWaitMs`, and at once any error that another primary would not resolve.
  */
@@ -244,8 +238,8 @@ export async function awaitPrimary(
 }
 
 /**
- * Whether a proxy in front of PostgreSQL has no primary, or the server is starting, stopping or silent. A refused connection
- * or an unknown host is more likely a wrong URL.
+ * Whether a proxy in front of PostgreSQL has no primary, or the server is starting, stopping or silent. A refused
+ * connection or an unknown host is more likely a wrong URL.
  */
 function mayPass(error: unknown): boolean {
   const { syscall = 'read' } = error as { syscall?: string };

@@ -260,9 +260,7 @@ export async function runProgram(): Promise<void> {
   }
 }
 
-/**
- * Escapes Commander's error message, which quotes the command line, but keeps its "Did you mean" hint on its own line.
- */
+/** Escapes Commander's message, which quotes the command line. Its "Did you mean" hint keeps its own line. */
 function printableError(message: string): string {
   const lines = message.trimEnd().split(/\n(?=\(Did you mean [^\n]*\)$)/);
   return lines.map((line) => `${printable(line)}\n`).join('');

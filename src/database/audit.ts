@@ -7,9 +7,8 @@ export interface AuditEntry {
   readonly action: string;
   /** By name. */
   readonly partner?: string;
-  /** The key's public id. */
   readonly keyId?: string;
-  /** Further details. Never a secret. */
+  /** Never a secret. */
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
@@ -22,9 +21,8 @@ export interface StoredAuditEntry extends Required<Omit<AuditEntry, 'partner' | 
 }
 
 /**
- * Adds an entry in the caller's transaction, so that both commit or neither, and deletes entries past their
- * retention. Call it only if something changed, and after `bumpRevision`: its lock puts the entries in commit
- * order.
+ * Adds an entry in the caller's transaction, so that both commit or neither, and deletes entries past their retention.
+ * Call it only if something changed, and after `bumpRevision`: its lock puts the entries in commit order.
  */
 export async function writeAuditEntry(
   { kysely, operator }: Database,

@@ -10,7 +10,6 @@ export interface WorkHooks {
   readonly onWaiting?: () => void;
   /** Called regularly while waiting and working. An error it throws ends the work without changes. */
   readonly throwIfInterrupted?: () => void;
-  /** An error it throws ends the work without changes. */
   readonly onProgress?: OnProgress;
   /** Called just before the commit, the last point at which throwing leaves everything unchanged. */
   readonly onCommit?: () => void;

@@ -5,8 +5,8 @@ import type { Database } from './database.ts';
 import { firstRow } from './statement.ts';
 
 /**
- * A watermark is one millisecond after an event. At this distance it is before the next one, so that no `updated_at` taken
- * from a commit timestamp equals a watermark.
+ * A watermark is one millisecond after an event. At this distance it is before the next one, so that no `updated_at`
+ * taken from a commit timestamp equals a watermark.
  */
 const MIN_DISTANCE_MS = 2;
 
@@ -52,10 +52,7 @@ export async function readLastEvents({ kysely }: Database): Promise<LastEvents> 
 /** How many revisions are kept, for servers that have read one of them. */
 const MAX_REVISIONS = 10_000;
 
-/**
- * Bumps the revision, so that running servers notice a change of partners, keys, grants or the catalog. Must be the
- * first statement of a change.
- */
+/** Must be the first statement of a change of partners, keys, grants or the catalog: servers poll the revision. */
 export async function bumpRevision({ kysely }: Database): Promise<void> {
   await kysely
     .updateTable('access.clock')

@@ -15,7 +15,6 @@ export type ReadSource = 'any' | 'known' | 'primary';
 export interface Operator {
   /** The operating system's user and the machine: `alice@host`. */
   readonly name: string;
-  /** Audit entries older than this are deleted. */
   readonly auditRetentionDays: number;
 }
 
@@ -23,21 +22,15 @@ export interface Operator {
 export interface Database {
   readonly engine: Engine;
   readonly kysely: Kysely<Tables>;
-  /** Recorded as the author of changes in the audit trail. */
   readonly operator?: Operator;
   /**
    * Runs one statement for each list of parameters, synchronously and inside the open transaction, if there is one.
    * SQLite only: a promise per row takes as long as writing the row.
    */
   readonly runEach?: (text: string, parameterLists: Iterable<readonly unknown[]>) => void;
-  /**
-   * Inserts many new rows. PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert.
-   */
+  /** PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert. */
   readonly copyRows?: CopyRows;
-  /**
-   * Empties the catalog's write-ahead log, outside of transactions; false if a reader prevents it. SQLite only, on
-   * databases opened for a command.
-   */
+  /** Empties the catalog's WAL outside transactions; false if a reader prevents it. SQLite only, if opened to write. */
   readonly emptyLog?: () => boolean;
 }
 
@@ -65,7 +58,6 @@ export interface OpenDatabase extends Database, AsyncDisposable {
    * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns
    * synchronously; PostgreSQL may read from a replica.
    *
-   * @param statementKey the statement key.
    * @param build must depend on `statementKey` alone. A result column named `revision` must be that of `access.clock`.
    * @param source `known` or `primary` if a replica will not do.
    */
@@ -75,30 +67,17 @@ export interface OpenDatabase extends Database, AsyncDisposable {
     values: ParameterValues,
     source?: ReadSource,
   ): Row[] | Promise<Row[]>;
-  /**
-   * Like `run`, for many texts that are sent on as bytes: a string for each would cost more than reading it.
-   *
-   * @param build must depend on `statementKey` alone.
-   */
+  /** Like `run`, for many texts that are sent on as bytes: a string for each would cost more than reading it. */
   readTexts<Row extends { revision: Revision }>(
     statementKey: string,
     build: () => TextsQuery<Row>,
     values: ParameterValues,
   ): Promise<TextsRead<Row>>;
-  /**
-   * The revision of `access.clock`, which every change of partners, keys or grants and every release replaces. A
-   * serving process reads it twice a second, which also checks that the database is up.
-   */
+  /** A serving process reads it twice a second, which also checks that the database is up. */
   readRevision(): Promise<Revision>;
-  /**
-   * Call this when a client has seen newer data than `run` returned: reads go to the primary until a replica has caught
-   * up.
-   */
+  /** Call it if a client has seen newer data than `run` returned: the primary is read until a replica is current. */
   bypassReplicas(): void;
-  /**
-   * The PostgreSQL servers as this process currently sees them, the primary first. Absent on SQLite and on databases
-   * opened for a command.
-   */
+  /** The primary first. Absent on SQLite and on databases opened for a command. */
   readonly servers?: () => readonly ServerState[];
   close(): Promise<void>;
 }
@@ -121,7 +100,7 @@ export interface ConfiguredDatabase {
   openForServing(replicaUrls?: readonly string[]): OpenDatabase;
   /** Opens it for a command that can write. Creates SQLite's files if they are missing. */
   openForCommands(): OpenDatabase;
-  /** Opens it for reads that take longer than a request may. */
+  /** Opens it for reads that take longer than a request can. */
   openForLongReads(): OpenDatabase;
   /** Describes an error of the database for operators, and what to do; null if it is another error. Without secrets. */
   describeError(error: Error): string | null;
@@ -147,7 +126,7 @@ export interface ServerState {
   readonly isReplica: boolean;
   /** Whether reads from `any` source go to this server. The primary takes them if no replica is current. */
   readonly isInUse: boolean;
-  /** Age of the oldest change that the replica lacks, in milliseconds: 0 if it lacks none, null if it does not respond. */
+  /** Age of the oldest change that a replica lacks, in milliseconds: 0 if none, null if it does not respond. */
   readonly lagMs: number | null;
   readonly connections: PoolState;
 }
@@ -157,7 +136,6 @@ export interface PoolState {
   readonly isCircuitClosed: boolean;
   readonly total: number;
   readonly idle: number;
-  /** Queries waiting for a connection. */
   readonly waiting: number;
   /** The pool's limit. */
   readonly most: number;
@@ -193,7 +171,7 @@ export async function inSnapshot<T>(database: Database, work: (snapshot: Databas
   }
 }
 
-/** Rolls back a failed transaction, and gives back the disk space that it took. The original error is the one to report. */
+/** Rolls back a failed transaction, and gives back the disk space that it took. Callers report the original error. */
 export async function rollBack(database: Database, transaction: ControlledTransaction<Tables>): Promise<void> {
   await endTransaction(transaction);
   try {
@@ -203,10 +181,7 @@ export async function rollBack(database: Database, transaction: ControlledTransa
   }
 }
 
-/**
- * Rolls back. An error is ignored, since the transaction has already ended: SQLite rolls back by itself when the disk is
- * full, PostgreSQL when the connection is lost.
- */
+/** Ignores errors: SQLite rolls back by itself when the disk is full, PostgreSQL when the connection is lost. */
 async function endTransaction(transaction: ControlledTransaction<Tables>): Promise<void> {
   if (transaction.isCommitted || transaction.isRolledBack) return;
   await transaction

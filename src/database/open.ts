@@ -9,10 +9,9 @@ export function configuredDatabase(config: DatabaseConfig): ConfiguredDatabase {
 }
 
 /**
- * Opens a database for reading.
+ * Opens a database for reading; see `ConfiguredDatabase`.
  *
- * @param replicaUrls of PostgreSQL's replicas. Without it, PostgreSQL can be a standby, which is otherwise refused.
- * @throws DatabaseUnavailableError if SQLite's files cannot be opened.
+ * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
 export function openForServing(config: DatabaseConfig, replicaUrls?: readonly string[]): OpenDatabase {
   return configuredDatabase(config).openForServing(replicaUrls);

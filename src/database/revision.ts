@@ -29,8 +29,8 @@ export async function readRevision(kysely: Kysely<Tables>): Promise<Revision> {
 }
 
 /**
- * Whether the change that made this revision is missing: the database was restored, or its standby promoted, as of a time
- * before. False for a revision that is no longer recorded, and for one by version 1.2.
+ * Whether the change that made this revision is missing: the database was restored, or its standby promoted, as of a
+ * time before. False for a revision that is no longer recorded, and for one by version 1.2.
  */
 export async function isRevisionLost(kysely: Kysely<Tables>, lost: Revision): Promise<boolean> {
   const version = numberOf(lost);

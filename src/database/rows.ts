@@ -4,11 +4,7 @@ import type { Database } from './database.ts';
 import { isOneOf } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-/**
- * Inserts new rows, on PostgreSQL by COPY, and replaces existing ones. All rows must have the same columns.
- *
- * @param rows `isNew` if no row has this key yet.
- */
+/** Inserts rows with a new key (`isNew`), on PostgreSQL by COPY; replaces the others. All have the same columns. */
 export async function writeRows(
   database: Database,
   table: keyof Tables,
@@ -62,7 +58,6 @@ function columnsOf(rows: readonly object[]): string[] {
   return Object.keys(rows[0] ?? {});
 }
 
-/** The values of each row in the order of the first one's columns. */
 function* valuesOf(rows: readonly object[]): Generator<unknown[]> {
   const columns = columnsOf(rows);
   for (const row of rows) yield columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]);
@@ -113,7 +108,6 @@ export async function storeSetting({ kysely }: Database, name: string, value: st
     .execute();
 }
 
-/** A table's columns, as the database has them. */
 interface TableColumns {
   readonly table: keyof Tables;
   readonly columns: readonly string[];

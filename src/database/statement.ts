@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Engine, ParameterValues } from './database.ts';
 import type { Tables } from './tables.ts';
 
-/** Maximum number of cached statements. A server uses fewer. Each PostgreSQL connection caches them too. */
+/** A server uses fewer. Each PostgreSQL connection caches them too. */
 const MAX_STATEMENTS = 500;
 
 /** A placeholder in a statement for a value bound at each run. */
@@ -36,7 +36,7 @@ export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint'
     : sql`(select value, key as ordinal from json_each(${parameter(name)})) as ${sql.ref(alias)}`;
 }
 
-/** The comma-separated texts of all rows of a subquery that cross joins {@link listedKeys}, in the order of `ordinal`. */
+/** The comma-separated texts of all rows of a subquery that cross joins {@link listedKeys}, ordered by `ordinal`. */
 export function joinedTexts(engine: Engine, text: string, ordinal: string): RawBuilder<string | null> {
   // SQLite joins in the order of a cross join, beginning with the list. Sorting would copy all texts.
   return engine === 'postgres'
@@ -76,7 +76,7 @@ export function isInList(engine: Engine, column: Expression<unknown>, name: stri
   return isIn(engine, column, parameter(name), 'text');
 }
 
-/** `column in (values)` with all values in one parameter, so that the statement's text does not depend on their number. */
+/** `column in (values)` with all values in one parameter: the statement's text does not depend on their number. */
 export function isOneOf(
   engine: Engine,
   column: Expression<unknown>,
@@ -107,7 +107,6 @@ export function jsonElements(engine: Engine, list: string, alias: string): RawBu
 /** Detects a bare parameter after `limit`; see `limitParameter`. */
 const BARE_LIMIT = /\blimit\s+(\?|\$\d)/i;
 
-/** Compiled SQL, to run many times. */
 interface Statement {
   /** Derived from the text. PostgreSQL caches the prepared statement under this name. */
   readonly name: string;
@@ -122,9 +121,7 @@ interface Statement {
 export class StatementCache {
   readonly #statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
 
-  /**
-   * @param build must depend on `statementKey` alone.
-   */
+  /** @param build must depend on `statementKey` alone. */
   get(kysely: Kysely<Tables>, statementKey: string, build: () => RawBuilder<unknown>): Statement {
     const cached = this.#statements.get(statementKey);
     if (cached !== undefined) return cached;

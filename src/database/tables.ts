@@ -5,8 +5,8 @@ import type { IndexedKind } from '../kinds.ts';
  * Every table, for Kysely. `catalog` holds the published records, `access` who can see them: two schemas on PostgreSQL,
  * two attached files on SQLite.
  *
- * Timestamps are text, UTC with milliseconds (see `timestamp.ts`). A `document` is rendered JSON text; its closing brace
- * is left off if fields are appended on read.
+ * Timestamps are text, UTC with milliseconds (see `timestamp.ts`). A `document` is rendered JSON text; its closing
+ * brace is left off if fields are appended on read.
  */
 export interface Tables {
   'catalog.migrations': MigrationRow;
@@ -64,17 +64,15 @@ export interface CertificationRow {
   document: string;
 }
 
-/** The positions within a block of the records that have a term. */
+/** The positions within a block of the records that have a term. See `index/position-set.ts`. */
 export interface IndexRow {
   block: number;
   term: string;
-  /** See `index/position-set.ts`. */
   bits: Uint8Array;
-  /** See `index/position-set.ts`. Null if version 1.2 wrote the row. */
+  /** Null if version 1.2 wrote the row. */
   checksum: number | null;
 }
 
-/** A block of the index. */
 interface IndexBlockRow {
   kind: IndexedKind;
   block: number;
@@ -93,14 +91,13 @@ export interface DepartureRow {
   release: number;
 }
 
-/** Columns shared by suppliers, contracts and solicitations. */
 interface PublishedRow {
   /** The primary key: the index block × 65,536 + the position within the block. Negative while the record moves. */
   position: number;
   id: string;
   /** Hash of the imported line: if equal, the line need not be parsed. Empty if unknown. */
   line_hash: string;
-  /** The release that last changed the served record. `updated_since` is translated to a release, and compared with it. */
+  /** The release that last changed the served record. `updated_since`, as a release, is compared with it. */
   changed_publication: number;
   /** The `updated_at` from the first import; null once a release's timestamp replaced it. */
   updated_at: string | null;
@@ -139,9 +136,8 @@ export interface SolicitationRow extends PublishedRow {
 
 /** A single row. Releases and grant changes hold its lock while they draw their commit timestamps. */
 interface ClockRow {
-  /** Incremented by every change of partners, keys or grants and by every release. */
+  /** Every change increments it and writes a new random `token`: see `revision.ts`. */
   version: number;
-  /** Random, written by the same change: see `revision.ts`. */
   token: string;
   last_instant: string;
   last_publication: string;
@@ -163,7 +159,6 @@ interface PartnerRow {
   deleted_at: string | null;
   /** The commit timestamp of the last change after which it can see fewer records, or may. */
   narrowed_at: string;
-  /** The reason. */
   narrowed_by: Narrowing;
 }
 
@@ -204,7 +199,6 @@ export interface UsageRow {
   /** The route, such as `/v1/contracts/:id`. */
   endpoint: string;
   requests: number;
-  /** Records returned. */
   records: number;
   /** Requests refused with 429. */
   limited: number;
@@ -212,17 +206,14 @@ export interface UsageRow {
   failed: number;
 }
 
-/** An operator's action. */
 interface AuditRow {
   id: Generated<number>;
   at: string;
   /** The operating system's user, and the machine. */
   actor: string;
-  /** Such as `key revoke`. */
   action: string;
   /** The name of the affected partner or key owner; null for none. */
   partner: string | null;
-  /** The public id of the affected key; null for none. */
   key_id: string | null;
   /** JSON with further details. Never a secret. */
   details: string;

@@ -23,7 +23,6 @@ export async function vacuum(database: OpenDatabase, changes: number): Promise<s
   return isVacuumed ? null : LEFT_TO_AUTOVACUUM;
 }
 
-/** Checkpoints and truncates SQLite's WAL. Waits for readers up to the busy timeout. */
 async function emptySqliteLog({ kysely, emptyLog }: OpenDatabase): Promise<string | null> {
   try {
     await sql`pragma catalog.optimize`.execute(kysely);
@@ -46,10 +45,7 @@ async function describeKeptLog(kysely: OpenDatabase['kysely'], reason: string): 
   );
 }
 
-/**
- * @returns false if autovacuum must do it because this role lacks the privilege. Writer roles own no tables, and can be
- *   granted it only from PostgreSQL 17 on.
- */
+/** False if this role lacks the privilege: writers own no tables, and can be granted it only from PostgreSQL 17 on. */
 async function vacuumPostgres({ kysely }: OpenDatabase, changes: number): Promise<boolean> {
   if (changes < CHANGES_WORTH_ANALYZING) return true;
   const { rows } = await sql<{ name: string; records: number; may: boolean }>`

@@ -26,7 +26,7 @@ interface RowsToRead {
 /** Evaluates conditions on one block: finds which sets are cached, takes the others, and intersects. */
 export class BlockQuery {
   readonly block: Block;
-  /** The rows to read before {@link match} or {@link first}, by the key under which {@link take} asks for them. */
+  /** The rows to read before {@link match} or {@link first}, by the key that {@link take} passes to `setOf`. */
   readonly missing = new Map<string, RowsToRead>();
   #conditions: readonly Condition[];
   readonly #cache: SetCache;

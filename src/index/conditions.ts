@@ -16,7 +16,7 @@ import {
 } from './terms.ts';
 import { queryWords } from './words.ts';
 
-/** Matches records that have one of the terms, a term in one of the ranges, or a value that satisfies the comparison. */
+/** Matches records with one of the terms, a term in one of the ranges, or a value that satisfies the comparison. */
 export interface Condition {
   /** The key under which each block's result is cached. */
   readonly key: string;
@@ -103,7 +103,6 @@ export class Visibility {
   }
 }
 
-/** Matches no record. */
 export const NEVER: Condition = { key: '@never', terms: [] };
 
 /** Matches records whose field has this value. */
@@ -112,7 +111,6 @@ export function hasValue(facet: Facet, value: string): Condition {
   return { key: term, terms: [term] };
 }
 
-/** Matches records that have one of the terms. */
 function anyOf(terms: readonly string[]): Condition {
   const [only] = terms;
   return { key: terms.length === 1 && only !== undefined ? only : `@any ${digestOf(terms)}`, terms };
@@ -121,10 +119,7 @@ function anyOf(terms: readonly string[]): Condition {
 /** Appended to a prefix, sorts after every word with that prefix: no letter or digit is greater. */
 const LAST_CHARACTER = '\u{10ffff}';
 
-/**
- * Matches records that contain every word of `q`: the word itself, a word that starts with it, or one with the same
- * English stem.
- */
+/** Matches records with every word of `q`: the word, one that starts with it, or one with the same English stem. */
 export function hasWords(q: string): Condition[] {
   const words = queryWords(q);
   if (words.length === 0) return [NEVER];

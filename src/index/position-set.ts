@@ -20,11 +20,7 @@ export type PositionSet = Uint16Array | Uint32Array;
 
 export const EMPTY_SET: PositionSet = new Uint16Array(0);
 
-/**
- * Creates a set.
- *
- * @param positions ascending and distinct. The set keeps the array.
- */
+/** @param positions ascending and distinct. The set can keep the array. */
 export function setOf(positions: Uint16Array): PositionSet {
   if (positions.length <= MAX_ARRAY_LENGTH) return positions;
   const bits = new Uint32Array(BIT_SET_WORDS);
@@ -38,10 +34,8 @@ export function encodeSet(set: PositionSet): Uint8Array {
 }
 
 /**
- * Reads a set encoded by {@link encodeSet}.
- *
- * @param bytes copied if they share a buffer: typed arrays need aligned offsets, and a cached set would keep the whole
- *   buffer in memory.
+ * Reads a set encoded by {@link encodeSet}. Copies bytes that share a buffer: typed arrays need aligned offsets, and a
+ * cached set would keep the whole buffer in memory.
  */
 export function decodeSet(bytes: Uint8Array): PositionSet {
   const { buffer, byteOffset, byteLength } =
@@ -145,7 +139,7 @@ export function toBits(set: PositionSet): Uint32Array {
   return bits;
 }
 
-/** The set in its smaller form. It may keep `bits`. */
+/** The set in its smaller form. It can keep `bits`. */
 export function fromBits(bits: Uint32Array): PositionSet {
   const size = sizeOf(bits);
   if (size > MAX_ARRAY_LENGTH) return bits;
@@ -157,11 +151,7 @@ export function fromBits(bits: Uint32Array): PositionSet {
   return positions;
 }
 
-/**
- * The element at an index that must be in range.
- *
- * @throws RangeError if it is not.
- */
+/** @throws RangeError if the index is out of range. */
 export function at(numbers: PositionSet, index: number): number {
   const number = numbers[index];
   if (number === undefined) throw new RangeError(`no element ${index} of ${numbers.length}`);
@@ -238,11 +228,7 @@ export function isIntact(kind: IndexedKind, { block, term, bits, checksum }: Sto
   return checksum === null || checksum === checksumOf(kind, block, term, bits);
 }
 
-/**
- * Decodes a row.
- *
- * @throws DamagedIndexError if its checksum differs: it could show records that a partner must not see.
- */
+/** @throws DamagedIndexError if the checksum differs: the row could show records that a partner must not see. */
 export function decodeStoredSet(kind: IndexedKind, row: StoredSet): PositionSet {
   if (isIntact(kind, row)) return decodeSet(row.bits);
   throw new DamagedIndexError(

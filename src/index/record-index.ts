@@ -34,8 +34,8 @@ export interface FoundRecords {
 }
 
 /**
- * Finds and counts a kind's records with the bitmap index. Each method throws OtherStateError if it read the index
- * while the catalog changed: forget, and call it again.
+ * Finds and counts a kind's records with the bitmap index. Each method throws OtherStateError if the catalog changed
+ * while it read the index: call {@link forget}, then the method again.
  */
 export class RecordIndex {
   readonly visibility: Visibility;
@@ -221,8 +221,8 @@ interface RangeToRead extends TermRange {
 }
 
 /**
- * Reads the sets that queries miss. A range can have hundreds of thousands of rows, so it is read in parts, and only the
- * union of its sets is held.
+ * Reads the sets that queries miss. A range can have hundreds of thousands of rows, so this reads it in parts and keeps
+ * only the union of its sets.
  *
  * @param catalog the state in which the queries' blocks were read.
  * @param pause awaited before each statement.
@@ -256,7 +256,6 @@ export async function loadSets(
       ranges: JSON.stringify(someRanges.map(({ block, from, to }, index) => [block, from, to, index])),
       limit,
     });
-    /** The terms and sets of each range. */
     const inRanges = someRanges.map((): { term: string; set: PositionSet }[] => []);
     for (const row of rows) {
       if (row.catalog !== null) {

@@ -5,10 +5,7 @@ import { isLookedUp, limitParameter, listedRows, parameter } from '../database/s
 import type { IndexedKind } from '../kinds.ts';
 import type { StoredSet } from './position-set.ts';
 
-/*
- * The statements that read the index while serving. Each returns the catalog state that it saw, so that the results of
- * several statements are known to be consistent.
- */
+/* Statements that read the index while serving. Each returns the catalog state that it saw; see `OtherStateError`. */
 
 /** Two statements saw different states of the catalog. */
 export class OtherStateError extends Error {}
@@ -28,7 +25,6 @@ export const readBlocks: RawBuilder<BlockRow> = sql<BlockRow>`
   left join catalog.index_blocks as indexed on indexed.kind = ${parameter('kind')}
   order by indexed.first_id`;
 
-/** The catalog state, or a set. */
 type SetRow =
   | { readonly catalog: string }
   | (StoredSet & {
@@ -38,8 +34,8 @@ type SetRow =
     });
 
 /**
- * The sets of the terms in the parameter `terms` (pairs of block and term), and of the first `limit` terms in each of the
- * parameter `ranges` (a block, two terms, and a number that is returned). A term that no record has returns no row.
+ * The sets of the terms in the parameter `terms` (pairs of block and term), and of the first `limit` terms in each of
+ * the parameter `ranges` (a block, two terms, and a number that is returned). A term that no record has returns no row.
  *
  * `isLookedUp` forces look-ups in the primary key, whatever PostgreSQL's statistics say. With a row comparison, a range
  * was read to the end of its block: 19 ms instead of 0.1.

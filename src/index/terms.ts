@@ -18,7 +18,6 @@ export const CHANGED = '@changed';
 /** The number of the release that last changed a solicitation's detail, as bit slices. */
 export const DETAIL_CHANGED = '@detail_changed';
 
-/** Bits of a release's number. */
 export const RELEASE_BITS = 31;
 
 /** The deadline of a solicitation: the term of those that have one, and the name of its bit slices. */
@@ -43,10 +42,7 @@ export function visibleSince(release: number): string {
 /** Sorts after every {@link visibleTerm}. */
 export const VISIBLE_END = '@visible>';
 
-/**
- * The term of a supplier that an owner's contract has named since a release, which can be later than the supplier's
- * last change.
- */
+/** The term of a supplier named by an owner's contract since a release. Its own last change can be earlier. */
 export function visibleTerm({ owner, since }: SupplierPath): string {
   return `${visibleSince(since)} ${owner}`;
 }

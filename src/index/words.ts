@@ -17,7 +17,7 @@ const MAX_PREFIX_LENGTH = 3;
  * and digits. Takes linear time.
  */
 export function wordsOf(text: string): string[] {
-  // Fast path for most texts: nothing to decompose, and a cheaper expression is equivalent.
+  // Fast path for most texts: nothing to decompose, and a cheaper expression.
   const words = isAscii(text)
     ? text.toLowerCase().match(/[a-z0-9]+/g)
     : foldCase(decompose(text)).match(/[\p{L}\p{Nd}]+/gu);
@@ -102,10 +102,7 @@ function charactersOf(word: string): string[] {
   return Array.from(word.slice(0, 2 * MAX_PREFIX_LENGTH + 2)).slice(0, MAX_PREFIX_LENGTH + 1);
 }
 
-/**
- * Limits the indexed words of one record, so that a hostile one cannot create unlimited rows. Each distinct word counts
- * twice its bytes.
- */
+/** Limits one record's distinct words, each at twice its bytes: a hostile record cannot create unlimited rows. */
 export const MAX_RECORD_BYTES = 400_000;
 
 /** Imports repeat the same few words: stemming each time would take longer than everything else. */

@@ -16,7 +16,6 @@ export interface AdminView {
 
 /** Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners. */
 export interface AdminServer {
-  /** Such as `http://127.0.0.1:8081`. */
   readonly origin: string;
   /** Switches to a view. Until the first call, the service reports that it is starting. */
   show(view: AdminView): void;
@@ -55,8 +54,6 @@ interface AdminResponse {
 }
 
 /**
- * Starts the admin server.
- *
  * @param name the configured host, which requests can name. Any other Host must be an IP address or `localhost`: a web
  *   page whose host name resolves to this address can make a browser send requests here (DNS rebinding).
  * @param address what the name resolves to.

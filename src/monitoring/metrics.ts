@@ -13,9 +13,8 @@ export type Reading = number | readonly Sample[] | undefined;
 type Register = (name: string, help: string, read: () => Reading | Promise<Reading>) => void;
 
 /**
- * The functions that register metrics of values that other parts already keep. Those of workers are added up, except that
- * `minGauge` and `maxGauge` take the least and the greatest. `name` and `get` are all that prom-client needs to print or
- * aggregate a metric.
+ * Registers metrics whose values other parts keep. Values of workers are summed, except that `minGauge` and `maxGauge`
+ * take the least and the greatest. `name` and `get` are all that prom-client needs to print or aggregate a metric.
  */
 export function metricsOf(registry: Registry) {
   const registerAs =

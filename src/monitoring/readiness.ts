@@ -27,7 +27,6 @@ export class Readiness {
   readonly #database: OpenDatabase;
   readonly #parts: Pick<ObservedParts, 'directory' | 'redisRateLimiter'>;
   #isDraining = false;
-  /** Problem of the schema; null if there is none. */
   #schemaProblem: string | null = null;
   #schemaReadAtMs = Number.NEGATIVE_INFINITY;
   #schemaRead: Promise<void> | null = null;
@@ -93,7 +92,6 @@ export class Readiness {
   }
 }
 
-/** The reason reported while shutting down. */
 export const DRAINING = 'draining: the process completes the requests in flight, then exits';
 
 /** Exposes the result of `/readyz` as a metric. */

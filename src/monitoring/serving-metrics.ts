@@ -23,10 +23,8 @@ export interface ObservedParts {
   readonly usage: { readonly state: { readonly failedWrites: number } };
   readonly admission: { readonly refused: number };
   readonly openStreams: { readonly cut: number; readonly completeListings: ReadonlyMap<string, number> };
-  /** The environment of the keys that are accepted. */
   readonly keyEnvironment: KeyEnvironment;
   readonly clock: Clock;
-  /** Only if requests are to be counted in Redis. */
   readonly redisRateLimiter: Pick<SharedRateLimiter, 'isShared' | 'fallbacks'> | undefined;
 }
 
@@ -153,8 +151,8 @@ function expirySample({ id, partner, expiresAt, replacedBy }: ExpiringKey): Samp
 const READ_TIMEOUT_MS = 1_000;
 
 /**
- * Reads a value, only if the revision, which every change of it replaces, is not that of the last read. If the database
- * does not respond within a second, returns the last known one.
+ * Reads a value again only if the revision, which every change of the value replaces, has changed since the last read.
+ * If the database does not respond within a second, returns the last known value.
  */
 function rereadOnRevision<T>(
   directory: ObservedParts['directory'],

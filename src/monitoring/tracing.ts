@@ -41,7 +41,6 @@ import manifest from '../../package.json' with { type: 'json' };
 /** How long shutdown waits for a collector to accept the remaining spans. */
 const FLUSH_DEADLINE_MS = 2_000;
 
-/** How often to log that the collector is down. */
 const WARN_EVERY_MS = 60_000;
 
 /** Published by node:http for each request that has arrived. */
@@ -175,7 +174,6 @@ function parseTraceparent(header: string | string[] | undefined): SpanContext | 
   return traceId === '' ? null : { traceId, spanId, traceFlags: Number.parseInt(flags, 16), isRemote: true };
 }
 
-/** Logs the SDK's errors, rate-limited and shortened to their reason. */
 function logProblems(logger: Pick<Logger, 'warn'>): void {
   const warn = throttleWarning(WARN_EVERY_MS, (_times, message: string) =>
     logger.warn({ reason: reasonIn(message) }, 'traces cannot be sent; requests are served normally'),
@@ -203,8 +201,6 @@ type Environment = Readonly<Record<string, string | undefined>>;
 /**
  * The sampler selected by OTEL_TRACES_SAMPLER; by default all requests are traced. The SDK leaves this variable to the
  * application. No request has a parent, so the samplers that begin with `parentbased_` decide as the others.
- *
- * @throws ConfigError for an unknown sampler or an invalid ratio.
  */
 function readSampler({ OTEL_TRACES_SAMPLER: name, OTEL_TRACES_SAMPLER_ARG: share }: Environment): Sampler {
   const wanted = name === undefined || name === '' ? 'always_on' : name;

@@ -102,7 +102,7 @@ function reasonOf({ isWatermark, from, seen }: Since): CompleteReason | null {
  * Reads the next changes after a position, at most `limit` and possibly fewer or none, all in one state of the catalog.
  *
  * @throws OtherStateError if the catalog changed meanwhile.
- * @throws OutdatedListingError if an incremental listing cannot go on.
+ * @throws OutdatedListingError if an incremental listing cannot continue.
  */
 export async function readChanges(
   database: OpenDatabase,
@@ -220,10 +220,7 @@ function linesOf(bytes: Uint8Array, kind: IndexedKind): FeedLine[] {
   return texts.map((text) => ({ id: text.slice(start, text.indexOf('"', start)), text }));
 }
 
-/**
- * A record as a line of the feed, from the text of its detail. The record is the last field of its line, so that a reader
- * can store it without parsing.
- */
+/** A record's text as a line of the feed. It is the last field, so that a reader can store it without parsing. */
 export function recordLine(kind: IndexedKind, text: RawBuilder<string>): RawBuilder<string> {
   return sql<string>`${sql.lit(beginningOf(kind))} || record.id || '","record":' || ${text} || '}'`;
 }

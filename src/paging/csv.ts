@@ -10,10 +10,7 @@ export interface CsvColumn {
   readonly part: 'id' | 'name' | null;
 }
 
-/**
- * The columns of a list's CSV: the fields of its records in the order of their declaration, with `id` and `name` of an
- * embedded record.
- */
+/** The fields of a list's records in the order of their declaration; an embedded record has two, `id` and `name`. */
 export function csvColumns(properties: Readonly<Record<string, Schema>>): readonly CsvColumn[] {
   return Object.entries(properties).flatMap(([field, { allOf, oneOf }]): CsvColumn[] =>
     allOf === undefined && oneOf === undefined

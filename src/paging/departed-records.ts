@@ -32,8 +32,8 @@ interface DepartedRecords {
 /** The departures since a release. */
 export interface Departures {
   /**
-   * Finds the first records of a kind after an id that left the scope since a timestamp, and that it saw before: it had the
-   * owner's grant earlier.
+   * Finds the first records of a kind after an id that left the scope since a timestamp, and that it saw before: it had
+   * the owner's grant earlier.
    */
   find(kind: IndexedKind, scope: Scope, from: string, after: string | null, limit: number): Promise<DepartedRecords>;
 }

@@ -10,15 +10,9 @@ import type { ChangedSince } from '../index/conditions.ts';
 import { OtherStateError } from '../index/statements.ts';
 import { addMilliseconds, EPOCH, nextMillisecond } from '../timestamp.ts';
 
-/**
- * The last release and the last grant change that a statement saw, and the revision under which its results can be
- * cached.
- */
+/** The last release and grant change that a statement saw, and the revision under which its results can be cached. */
 export interface SeenEvents {
-  /**
-   * See `catalogState`. Results of other statements on the catalog are consistent with this one if they saw the same
-   * state.
-   */
+  /** See `catalogState`. Results of other statements are consistent with this one's if they saw the same state. */
   readonly catalog: string;
   /** The last release in the catalog; the epoch before the first. */
   readonly published_at: string;
@@ -66,7 +60,7 @@ export function watermarkOf(events: Events): string {
  */
 const LEEWAY_MS = 5_000;
 
-/** The meaning of an `updated_since`: from the requested timestamp if it is a watermark, otherwise five seconds earlier. */
+/** The meaning of `updated_since`: the requested timestamp if it is a watermark, otherwise five seconds earlier. */
 export interface Since extends ChangedSince {
   readonly seen: KnownEvents;
   /** Whether it is a watermark that was issued to this partner, or could have been. */
@@ -141,8 +135,8 @@ export const knownEvents: RawBuilder<KnownEvents> = sql<KnownEvents>`
   from (${seenEvents}) as seen cross join catalog.feed as feed`;
 
 /**
- * Each failed attempt met a release, a change of the partner or a lagging replica. On a busy machine, imports and grants
- * without a pause can meet ten in a row.
+ * Each failed attempt met a release, a change of the partner or a lagging replica. On a busy machine, imports and
+ * grants without a pause can cause ten in a row.
  */
 const MAX_ATTEMPTS = 30;
 
@@ -170,13 +164,12 @@ export interface OneState<Row> {
 }
 
 /**
- * Reads a response, and reads again until it is of one state. Handlers get a partner's scope only from here. A response is of
- * one state if
+ * Reads a response until it is of one state. Handlers get a partner's scope only here. A response is of one state if
  *
  * - all of it was read in one state of the catalog;
  * - the partner's grants, kinds and suspension are still those that it was read for. If not, the partner is read again.
- *   If grants change without a pause, a response is sent all the same: one whose catalog did not change since before the
- *   partner was read, with the watermark of that partner's scope;
+ *   If grants change without a pause, a response is sent all the same: one whose catalog did not change since before
+ *   the partner was read, with the watermark of that partner's scope;
  * - SQLite, which reads its two files one after the other, read no commit in between: `catalog` and `access` name the
  *   same last release. If they differ twice, in the same way, a process died between its two commits;
  * - it has everything before the watermark in the cursor. If the primary lacks that too, it was lost in a restore.

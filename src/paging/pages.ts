@@ -190,11 +190,7 @@ export interface PageRequest {
   readonly now: string;
 }
 
-/**
- * Reads a page.
- *
- * @throws OtherStateError if its records were found and its texts read in different states of the catalog.
- */
+/** @throws OtherStateError if the page's records were found and its texts read in different states of the catalog. */
 export async function readPage(
   database: OpenDatabase,
   listing: Listing,
@@ -264,7 +260,6 @@ export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder
     ) as page`;
 }
 
-/** The texts of the records in the parameter `found` that are no larger than the parameter `bytes`. */
 function listedTexts(engine: Engine, listed: ListedRecords): RawBuilder<unknown> {
   const { key, text, bytes, changesAt = sql<null>`null` } = listed;
   return sql`

@@ -29,7 +29,6 @@ const USUAL_PIECE_BYTES = 512 * 1024;
 /** With one being sent, one waiting, and one as CSV, a slow reader holds less than 8 MiB. */
 const MAX_PIECE_BYTES = 2 * 1024 * 1024;
 
-/** How a stream began. */
 interface Begun {
   readonly scope: Scope;
   readonly watermark: string;
@@ -50,8 +49,8 @@ interface PieceReader<P extends StreamPiece> {
 }
 
 /**
- * Reads a stream as pages are read: each piece in one state of the database, for a partner whose key is still accepted and
- * whose grants have not ended.
+ * Reads a stream as pages are read: each piece in one state of the database, for a partner whose key is still accepted
+ * and whose grants have not ended.
  *
  * @throws an error for any reason to cut the stream.
  */
@@ -92,7 +91,6 @@ export async function* readPieces<P extends StreamPiece>(
   }
 }
 
-/** Whether a scope has all grants that another one has. */
 function includes(scope: Scope, other: Scope): boolean {
   if (scope === other || scope.everythingSince !== null) return true;
   const hasAll = (ids: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): boolean =>
@@ -170,8 +168,8 @@ export async function readPiece(
 
 /**
  * Reads the texts of the records in the parameter `found`, or in a range of positions, which takes half the time on
- * PostgreSQL. Nothing is read unless these are as many as the parameter `expected`, since a range can have others in it,
- * and not larger together than the parameter `bytes`.
+ * PostgreSQL. Nothing is read unless these are as many as the parameter `expected`, since a range can have others in
+ * it, and not larger together than the parameter `bytes`.
  */
 export function pieceQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range'): TextsQuery<PieceHead> {
   const { table, key, text, bytes, isServed = sql<SqlBool>`true` } = listed;

@@ -23,7 +23,6 @@ import { UNLIMITED } from './pages.ts';
 import { readPieces } from './pieces.ts';
 import { sendBytes } from './stream.ts';
 
-/** A request for changes: what it lists, from where on. */
 interface ChangesRequest {
   readonly position: FeedPosition;
   readonly binding: CursorBinding;
@@ -138,7 +137,6 @@ async function sendPage(
   });
 }
 
-/** The state in which a stream begins. */
 interface Beginning extends SeenEvents, Listed {
   readonly etag: string;
   readonly scope: Scope;

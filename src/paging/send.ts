@@ -33,19 +33,15 @@ import { sendStream } from './stream.ts';
 
 const NO_RECORDS = { shown: 0, data: null, last_key: null, changes_at: null, hasMore: false };
 
-/** A list's documentation, filters and records. */
 interface ListRoute<Query, C> {
   readonly kind: Kind;
   /** The texts of its OpenAPI operation. */
   readonly schema: FastifySchema;
-  /** The schema of its pages. */
   readonly page: NamedSchema;
   /** Records, if the schema's own examples do not suit this list. */
   readonly examples?: readonly object[];
   readonly filters: Filters<Query, C>;
-  /** Its columns as CSV. */
   readonly columns: readonly CsvColumn[];
-  /** The listing of the records that meet the conditions of a request's filters. */
   readonly listingOf: (conditionsIn: ConditionsIn<Query, C>) => Listing;
 }
 
@@ -119,7 +115,6 @@ interface FoundRecord {
   readonly changes_at: string | null;
 }
 
-/** The events, with nulls if no record was found. */
 type RecordRow = SeenEvents & { readonly [Name in keyof FoundRecord]: FoundRecord[Name] | null };
 
 /** Responds with one record, or 404. */

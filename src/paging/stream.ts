@@ -67,7 +67,6 @@ export interface StreamedList {
   readonly name: string;
 }
 
-/** The state in which a stream begins. */
 interface Beginning extends SeenEvents {
   readonly etag: string;
   readonly scope: Scope;
@@ -77,10 +76,9 @@ interface Beginning extends SeenEvents {
 }
 
 /**
- * Responds with the records of a list, without a limit with all of them. They are read in pieces while they are sent, so
- * a slow reader occupies next to no memory. If the stream cannot be completed, its connection is reset.
- *
- * Costs a unit of the limit for each 2,000 records, at most half of the limit, counted before the body.
+ * Responds with `limit` records of a list, or all of them. They are read in pieces while they are sent, so a slow
+ * reader occupies next to no memory. If the stream cannot be completed, its connection is reset. Costs a unit of the
+ * partner's rate limit for each 2,000 records, at most half of that limit, counted before the body.
  */
 export async function sendStream(
   services: Services,
@@ -133,13 +131,11 @@ export async function sendStream(
   });
 }
 
-/** The parts of a response's head that differ between streams. */
 interface StreamHead {
   readonly etag: string;
   /** The number of records that the partner's limit is charged for, before the body. */
   readonly count: number;
   readonly format: StreamFormat;
-  /** The name of a downloaded file, without its extension. */
   readonly name: string;
   /** Its own headers. */
   readonly more?: Readonly<Record<string, string>>;
@@ -209,7 +205,7 @@ async function* freeWritten(
     // Smaller pieces can be in Node's pool, whose memory several buffers share; no buffer fills half of the pool.
     if (piece.byteLength > piece.buffer.byteLength / 2) held.push(piece);
     yield piece;
-    // Twice, since the sink is empty either while it waits for a piece or when it asks for the next one.
+    // Twice, since the sink is empty either while it waits for a piece or when it requests the next one.
     freeSome();
   }
 }

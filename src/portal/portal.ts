@@ -41,7 +41,6 @@ const TEXT_TYPE = 'text/plain; charset=utf-8';
 /** Files whose names contain a hash of their content. */
 const HASHED = '/_astro/';
 
-/** Shown instead of the site. */
 const NOT_BUILT = `The documentation site is not built in this installation, and the API works without it. To build it:
 
     npm ci && npm run portal    (then, if you like: npm prune --omit=dev)

@@ -11,7 +11,7 @@ export interface ImportContext {
   readonly database: Database;
   /** The number of this release. Its timestamp is drawn at the end. */
   readonly release: number;
-  /** This release's random token. */
+  /** Random; identifies this release in the index blocks that it changes. */
   readonly token: string;
   readonly problems: ProblemList;
   readonly referenceData: ReferenceData;
@@ -23,11 +23,9 @@ export interface ImportContext {
   locationsWithoutState: number;
   /** The latest imported `updated_at` that was stored. */
   latestUpdatedAt: string;
-  /** Departures that were written, and old ones that were deleted. */
   readonly departures: { written: number; deleted: number };
-  /** The changes to each kind's search index. */
   readonly index: { readonly [K in IndexedKind]: IndexChanges<K> };
-  /** Receives each changed record, for a preview. */
+  /** Null if no preview was requested. */
   readonly changes: ChangeSink | null;
   /** Positions per index block. */
   readonly blockSize: number;

@@ -18,7 +18,6 @@ export interface ImportedKind {
   source: Source;
   writer: RecordWriter;
   counts: Counts;
-  /** The line number of each key. */
   lines: KeyLines;
   /** Keys of the source's removal lines. */
   removals: string[];
@@ -55,12 +54,11 @@ export async function importKind(
   return published;
 }
 
-/** A line that must be parsed, with what is already known of it. */
+/** A line that must be parsed. */
 interface OpenLine extends Line {
   /** Null if its key could not be read without parsing, or its kind has no index. */
   planned: PlannedKey | null;
   hash: string;
-  /** An earlier line has the same key. */
   isRepeated: boolean;
 }
 
@@ -76,7 +74,6 @@ async function openBatchPublisher(context: ImportContext, published: ImportedKin
     if (key !== null) context.referenceData.markAsPresent(kind, key);
   };
 
-  /** Reports a line that is too long, and skips it. */
   const refuseTooLong = ({ number, bytes }: Line): boolean => {
     const reason = describeTooLong(kind, bytes.length);
     if (reason === null) return false;

@@ -8,10 +8,7 @@ export interface Problem {
   /** The field's path (`documents[0].name`); empty if the problem concerns the whole line. */
   field: string;
   reason: string;
-  /**
-   * The value in the input, as {@link quoteValue} formats it. Separate from the reason, so that problems are grouped
-   * without it.
-   */
+  /** The value, as {@link quoteValue} formats it. Not in the reason, so that problems are grouped without it. */
   found?: string;
 }
 
@@ -26,7 +23,6 @@ export interface ReportedProblem extends Omit<Problem, 'found'> {
 /** Reading stops at this many distinct problems. */
 const MAX_PROBLEMS = 100;
 
-/** How many lines are listed per problem. */
 const MAX_LISTED_LINES = 5;
 
 /** Maximum characters of a field path or reason: both can repeat input of any length. */
@@ -73,12 +69,12 @@ export function describeProblem({ file, line, field, reason, count = 1, lines = 
   return `${described} (${count} lines: ${lines.join(', ')}${count > lines.length ? ', …' : ''})`;
 }
 
-/** Collects problems, so that one run reports them all. Stops at 100 distinct ones. */
+/** Collects problems, so that one run reports them all. */
 export class ProblemList {
   readonly #problems = new Map<string, ProblemGroup>();
 
   /**
-   * Adds a problem. Problems that differ only in the line, list index or value found are grouped.
+   * Adds a problem, grouped with those that differ only in the line, list index or value found.
    *
    * @throws ImportRefusedError once there are 100 distinct ones.
    */
@@ -109,7 +105,6 @@ export class ProblemList {
   }
 }
 
-/** Problems reported as one. */
 interface ProblemGroup {
   readonly reported: ReportedProblem;
   lastLine: number | null;

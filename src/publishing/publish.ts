@@ -31,11 +31,10 @@ export interface PublishOptions extends RemovalOptions, Omit<WorkHooks, 'onProgr
   directory?: string;
   /** How long departures are stored, in days; for ever if omitted. */
   removalsDays?: number;
-  /** Receives each record that is added, changed or removed, but not those that are only rerendered. */
   changes?: ChangeSink;
   /** Positions per index block; tests lower it to fill blocks. */
   blockSize?: number;
-  /** Called as a source's bytes are read and its lines processed. */
+  /** Called with the bytes of a source read, and its lines processed, since the last call. */
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }
 
@@ -82,10 +81,7 @@ export async function publish(
   }
 }
 
-/**
- * SQLite's statements resolve in microtasks, so a loop over them keeps signals from being handled. Pausing handles
- * them, and ends an interrupted import.
- */
+/** SQLite's statements resolve in microtasks: without a pause, a loop over them keeps signals from being handled. */
 function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause'] {
   return async () => {
     await setImmediate();

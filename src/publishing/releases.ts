@@ -12,7 +12,7 @@ export async function nextReleaseNumber({ kysely }: Database): Promise<number> {
 }
 
 /**
- * Draws a release's timestamp, and stores the release. Only the audit entry comes after it, since it locks `access.clock`.
+ * Draws a release's timestamp, and stores the release. Only the audit entry follows, since this locks `access.clock`.
  *
  * @param after a timestamp that the release's must also exceed.
  */

@@ -92,7 +92,7 @@ const RECONNECT_MS = { min: 150, max: 400 };
  * Opens a connection that reconnects forever. A command that cannot be sent immediately fails, and so does one without
  * a response when the connection is lost: resending it would count a request twice.
  *
- * With `redis+sentinel://HOST,HOST:PORT/NAME`, Sentinel on these hosts says where the primary is.
+ * With `redis+sentinel://HOST,HOST:PORT/NAME`, Sentinel on these hosts names the primary.
  *
  * The caller must listen for 'error', must expose its errors only through `reasonOf`, and must disconnect in the end.
  *
@@ -128,8 +128,8 @@ export function openRedis(redisUrl: string, commandTimeout: number): Redis {
     connectTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
     retryStrategy: reconnectMs,
-    // After a failover the host name, or Sentinel, can lead to the new primary, which only a new connection reaches. (The
-    // client's own detector of failovers ends it for good if one is announced while it connects.)
+    // After a failover the host name, or Sentinel, can lead to the new primary, which only a new connection reaches.
+    // (The client's own detector of failovers ends it for good if one is announced while it connects.)
     reconnectOnError: ({ message }) => message.includes('READONLY'),
   });
 }

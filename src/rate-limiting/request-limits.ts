@@ -40,7 +40,7 @@ export class RequestLimits {
     return result;
   }
 
-  /** Counts a request that is being served as more than the one that it was counted as. */
+  /** Counts `units` more for a request that was counted as one and costs more. */
   async countMore(
     { id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>,
     units: number,
@@ -57,10 +57,7 @@ export class RequestLimits {
   }
 }
 
-/**
- * The network by which a client's requests are counted: an IPv4 address, or the /64 network of an IPv6 address, because
- * one client can use any of a /64's 2^64 addresses.
- */
+/** The network to count by, an IPv4 address or an IPv6 /64: one client can use any of a /64's 2^64 addresses. */
 export function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   // Also turns an IPv4-mapped IPv6 address into the IPv4 address.
@@ -85,7 +82,6 @@ export function limitHeaders(
 /** Failed authentications per minute and address; further failures get 429. */
 export const FAILURES_PER_MINUTE = 60;
 
-/** Length of a rate limit window. */
 export const WINDOW_SECONDS = 60;
 
 /** The state of a rate limit after counting one more request. */
@@ -99,8 +95,8 @@ export interface RateLimitResult {
 /**
  * Counts requests by key, in fixed windows that begin with the first request of the key. Exceeded requests count too.
  *
- * One interface, two implementations: `InMemoryRateLimiter` for a single process, `SharedRateLimiter` for the workers of
- * one primary process, or any number of processes and hosts with Redis. `count` never fails.
+ * One interface, two implementations: `InMemoryRateLimiter` for a single process, `SharedRateLimiter` for the workers
+ * of one primary process, or any number of processes and hosts with Redis. `count` never fails.
  */
 export interface RateLimiter {
   readonly windowSeconds: number;
@@ -113,10 +109,7 @@ export interface RateLimiter {
   count(key: string, quota: number, units?: number): RateLimitResult | Promise<RateLimitResult>;
 }
 
-/**
- * In seconds. Timestamps are fractional, so adding a minute to one and subtracting it again can give slightly more than
- * a minute.
- */
+/** Timestamps are fractional, so (timestamp + 60 s) - timestamp can be slightly more than 60 s. */
 const ROUNDING_SECONDS = 1e-6;
 
 /** The rate limit result of the request counted last. */

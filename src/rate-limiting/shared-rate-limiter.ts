@@ -8,7 +8,7 @@ const RETURN_MS = 1_000;
 interface SharedRateLimiterOptions {
   /** Counts for all processes. Its `duration` is the window, its `points` are not used. */
   readonly limiter: RateLimiterAbstract;
-  /** What counts, for the log: "Redis", "the primary process". */
+  /** The counter's name in the log: "Redis", "the primary process". */
   readonly counter: string;
   /** Whether a request sent to the counter now could be counted. If not, no request waits for it. */
   readonly isConnected: () => boolean;
@@ -19,8 +19,8 @@ interface SharedRateLimiterOptions {
 
 /**
  * Counts with other processes, by a limiter of rate-limiter-flexible. If that fails or takes too long, this process
- * counts by itself, up to the full limit, and no request waits any more until later counts have succeeded for a while: a
- * failure of the counting must not become a failure of the service.
+ * counts by itself, up to the full limit, and no request waits any more until later counts have succeeded for a while:
+ * a failure of the counting must not become a failure of the service.
  *
  * Not the library's `insuranceLimiter`, which only its stores have and which does not report that it is in use.
  */
@@ -45,7 +45,6 @@ export class SharedRateLimiter implements RateLimiter {
     return this.#isShared === true && this.#options.isConnected();
   }
 
-  /** How many times this process fell back to counting on its own. */
   get fallbacks(): number {
     return this.#fallbacks;
   }

@@ -52,11 +52,7 @@ const MANIFEST_SCHEMA = objectOf({
   files: objectOf({ catalog: FILE_SCHEMA, access: FILE_SCHEMA }),
 });
 
-/**
- * Reads a backup's manifest.
- *
- * @throws OperatorError if the folder holds no backup, or one that this version cannot restore.
- */
+/** @throws OperatorError if the folder holds no backup, or one that this version cannot restore. */
 export function readManifest(folder: string): BackupManifest {
   let parsed: unknown;
   try {
@@ -87,11 +83,7 @@ export function readManifest(folder: string): BackupManifest {
   return parsed;
 }
 
-/**
- * Compares a backup's files with its manifest.
- *
- * @throws OperatorError if a file is missing or differs.
- */
+/** @throws OperatorError if a file of the backup is missing or differs from the manifest. */
 export async function verifyFiles(
   folder: string,
   { files }: BackupManifest,

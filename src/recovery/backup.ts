@@ -27,10 +27,7 @@ import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
 
 const GROUPS = ['access', 'catalog'] as const;
 
-/**
- * How long to wait for the lock under which commit timestamps are drawn. A release holds it only during its last
- * step.
- */
+/** For the lock under which commit timestamps are drawn. A release holds it only during its last step. */
 const LOCK_PATIENCE_MS = 60_000;
 
 /** Pages per progress report, of 8 KiB each. */
@@ -54,7 +51,8 @@ export interface BackupOptions {
  * The folder gets its name once it is complete, verified and on disk.
  *
  * @param target a folder that does not exist yet, or is empty.
- * @throws OperatorError if there is nothing to back up, no room for it, or the copy is damaged.
+ * @throws OperatorError if there is nothing to back up, no room for it, the lock is held for over a minute, or the copy
+ *   is damaged.
  */
 export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
   refuseTarget(target);
@@ -125,11 +123,7 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
   return manifest;
 }
 
-/**
- * Opens a connection with both files attached and a read transaction that has seen both at the same moment.
- *
- * @throws OperatorError if the lock is held for over a minute.
- */
+/** A connection with both files attached, in a read transaction that has seen both at the same moment. */
 function openSnapshot(path: string): DatabaseSync {
   const live = sqliteFiles(path);
   using lock = new SqliteConnection(`${pathToFileURL(live.access).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
@@ -188,11 +182,6 @@ async function copyBoth(snapshot: DatabaseSync, files: SqliteFiles, { onProgress
   }
 }
 
-/**
- * Checks both copies for damage, and describes them for the manifest.
- *
- * @throws OperatorError if a copy is damaged.
- */
 async function checkBoth(files: SqliteFiles, { onProgress }: BackupOptions): Promise<BackupManifest['files']> {
   const bytes = { catalog: statSync(files.catalog).size, access: statSync(files.access).size };
   const totalBytes = bytes.catalog + bytes.access;

@@ -136,7 +136,6 @@ export async function readLastEvent(database: Database): Promise<string> {
   return latestOf(published, drawn);
 }
 
-/** The audit trail's action for a recorded promotion. */
 const PROMOTE = 'promote';
 
 /** The newest timestamp of any partner, grant, key or audit entry. Migrations and promotions do not count. */

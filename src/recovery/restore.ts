@@ -35,14 +35,12 @@ export interface RestoreReport {
   readonly manifest: BackupManifest;
   /** Triggers and views that were dropped from the backup. */
   readonly dropped: readonly string[];
-  /** Names of the migrations that ran on the restored database. */
   readonly migrations: readonly string[];
   readonly recovery: Recovery;
   /** Only with the backup's partners, keys and grants. */
   readonly access: {
     /** Names of the partners that this restore suspended. */
     readonly suspended: readonly string[];
-    /** Names of the partners that were suspended in the backup. */
     readonly suspendedBefore: readonly string[];
     /** False if the replaced database was missing, unreadable or another one. */
     readonly hasKeptHistory: boolean;
@@ -54,19 +52,20 @@ export interface RestoreReport {
 }
 
 /**
- * Replaces the catalog of a SQLite database with that of a backup; with `withAccess`, also its partners, keys and grants.
- * These are the ones that a mistake or damage rarely affects, and an older state of them would undo revocations, which no
- * backup knows of: so then every partner is suspended, and the audit trail and usage since the backup are kept.
+ * Replaces the catalog of a SQLite database with that of a backup; if `withAccess`, also partners, keys and grants.
+ * A mistake or damage rarely affects those, and an older state of them would undo revocations made since the backup: so
+ * then every partner is suspended, and the audit trail and usage since the backup are kept.
  *
- * The files are verified, copied beside the database, cleaned of triggers and views, migrated and recovered there: their
- * timestamps continue after all those in the replaced database. Then a rename puts each file in place, the catalog first. Between the two renames the database looks as if
- * a release's process had died between its two commits, which readers and writers handle. So it is consistent at
- * every moment, and a killed restore can simply be run again. The replaced files stay beside it.
+ * The files are verified, copied beside the database, cleaned of triggers and views, migrated and recovered there:
+ * their timestamps continue after all those in the replaced database. Then a rename puts each file in place, the
+ * catalog first. Between the two renames the database looks as if a release's process had died between its two commits,
+ * which readers and writers handle. So it is consistent at every moment, and a killed restore can simply be run again.
+ * The replaced files stay beside it.
  *
  * @param path of the catalog's file.
  * @param folder made by `backup`.
- * @throws OperatorError if the folder holds no complete backup or a newer schema, if the database is in use, or if it has
- *   no readable partners to keep.
+ * @throws OperatorError if the folder holds no complete backup or a newer schema, if the database is in use, or if it
+ *   has no readable partners to keep.
  */
 export async function restore(path: string, folder: string, options: RestoreOptions): Promise<RestoreReport> {
   const { clock, onProgress, withAccess = false } = options;
@@ -168,8 +167,7 @@ function stage(folder: string, staging: string, { catalog, access }: ReplacedDat
 }
 
 /**
- * Drops every trigger and view in a backup's file, since the service has none: a planted one would run with the next write
- * or read.
+ * Drops every trigger and view in a backup: the service has none, and a planted one would run with the next access.
  *
  * @returns the dropped objects, as `access trigger forge_keys`.
  * @throws OperatorError if the file cannot be read.
@@ -226,9 +224,7 @@ function restrictAccess({ connection }: ReplacedFile, stagedAccess: string, cloc
 const COMPANIONS = ['-wal', '-shm', '-journal'];
 
 /**
- * Moves the restored files into place.
- *
- * @returns the names of the replaced files.
+ * @returns the paths of the replaced files.
  * @throws OperatorError if another process created a file meanwhile.
  */
 function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): string[] {

@@ -16,8 +16,8 @@ import { isUnused } from './unused-database.ts';
  * partners, keys, grants, usage, the audit trail, the secret of the cursors and the clock. So the service continues on
  * the target with the same keys, cursors and watermarks.
  *
- * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue. The tables and
- * columns are those that the databases have, in the order in which the migrations created them.
+ * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue. The tables
+ * and columns are those that the databases have, in the order in which the migrations created them.
  *
  * @returns the number of rows by table, such as `access.keys`, and a note for the operator about the target, or null.
  * @throws OperatorError if the target is not empty, or the source must be recovered first.
@@ -53,11 +53,7 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
   return { tables, note: await vacuum(target, rows).catch(() => null) };
 }
 
-/**
- * A transfer killed between the two commits of SQLite leaves records, which the next one replaces.
- *
- * @throws OperatorError if the database has been used.
- */
+/** Accepts records alone: a transfer killed between SQLite's two commits leaves them, and the next replaces them. */
 async function refuseUsed(database: Database): Promise<void> {
   if (await isUnused(database)) return;
   throw new OperatorError('the target holds partners or records: name a database that is empty. Nothing was changed');

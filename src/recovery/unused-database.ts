@@ -11,8 +11,8 @@ import { makeLastFolder } from './durable-files.ts';
 import { lockReplaced } from './replaced-database.ts';
 
 /**
- * Call it before a database is created: the function that it returns removes the database again, with its folder if that
- * was missing, too. It leaves a database that has been used, or that another process has open.
+ * Call it before a database is created. The function that it returns removes the database, and its folder if that was
+ * missing too, but leaves a database that has been used or that another process has open.
  */
 export function discarderOf(config: DatabaseConfig): () => Promise<void> {
   if (config.engine === 'postgres') return () => dropUnused(config);
@@ -23,7 +23,7 @@ export function discarderOf(config: DatabaseConfig): () => Promise<void> {
       const { catalog, access, lastEvent } = locked;
       const isUsed = access.connection?.prepare('select 1 from partners limit 1').get() !== undefined;
       if (isUsed || lastEvent !== EPOCH || catalog.state === 'damaged' || access.state === 'damaged') return;
-      // A process that waits for the lock notices that the file which it has opened is gone.
+      // A process that waits for the lock detects that the file it has opened is gone.
       for (const { path } of [catalog, access]) rmSync(path, { force: true });
     } finally {
       locked.close();
@@ -43,8 +43,8 @@ async function dropUnused(config: DatabaseConfig): Promise<void> {
 }
 
 /**
- * Whether a database has neither partners nor events. Reads `access` only: SQLite commits the catalog first, so a process
- * killed between the two commits leaves records without a clock that knows of a release.
+ * Whether a database has neither partners nor events. Reads `access` only: SQLite commits the catalog first, so a
+ * process killed between the two commits leaves records, but no event in `access`.
  */
 export async function isUnused({ kysely }: Database): Promise<boolean> {
   const partners = await kysely.selectFrom('access.partners').select('id').limit(1).execute();

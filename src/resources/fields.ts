@@ -1,6 +1,6 @@
 /**
- * A field of the import format as JSON Schema, from which the types of records follow. A `description` is the reason reported for a value that breaks its schema: it
- * continues "field …".
+ * A field of the import format as JSON Schema, from which the types of records follow. Its `description` is the reason
+ * reported for a value that breaks the schema: it continues "field …".
  */
 export interface Field<T = unknown> {
   /** Never present: the type of a completed value. */
@@ -15,7 +15,6 @@ export interface Field<T = unknown> {
   [keyword: string]: unknown;
 }
 
-/** The fields of an object. */
 type Fields = Readonly<Record<string, Field>>;
 
 /** A completed object with these fields. `updated_at` is not part of a record. */
@@ -82,7 +81,7 @@ export function object<F extends Fields>(fields: F, optional: string[] = []): Fi
   };
 }
 
-/** A line of a reference list. Stored and imported records are compared in the order of the fields. */
+/** A line of a reference list's file. */
 export const namedFields = object({ id, name: filledText });
 
 /** Validated and completed. */

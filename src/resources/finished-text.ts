@@ -9,7 +9,7 @@ export function withoutClosingBrace(json: string): string {
 }
 
 /**
- * Completes the document of a stored `record` in SQL with the timestamp of its last update: the record's own, or that of a release.
+ * Completes the document of a stored `record` in SQL with the timestamp of its last update: its own, or a release's.
  *
  * @param release the column with the number of the release that last updated it.
  * @param isOpen the value of `is_open`; null for records without it.

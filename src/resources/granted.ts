@@ -6,12 +6,9 @@ import type { IndexedKind } from '../kinds.ts';
 import type { ListedRecords } from '../paging/pages.ts';
 import type { RecordQuery } from '../paging/send.ts';
 
-/*
- * The scope in detail statements, which do not use the index. Partners that see everything and partners with grants
- * have separate statements.
- */
+/* The scope in detail statements, which do not use the index. */
 
-/** Part of the statement key that tells the two apart. */
+/** Part of the statement key: partners that see everything and partners with grants have separate statements. */
 export function scopeKey({ everythingSince }: Scope): 'everything' | 'granted' {
   return everythingSince === null ? 'granted' : 'everything';
 }
@@ -21,7 +18,7 @@ export function scopeValues({ leadEntities, coops }: Scope): ParameterValues {
   return { lead_entities: [...leadEntities.keys()], coops: [...coops.keys()] };
 }
 
-/** Whether the scope shows the `record` of a kind. Drafts are shown to nobody. */
+/** Whether the scope includes the `record` of a kind. No scope includes drafts. */
 export function isVisible(engine: Engine, kind: IndexedKind, key: ReturnType<typeof scopeKey>): RawBuilder<SqlBool> {
   const isServed = sql<SqlBool>`record.status <> 'draft'`;
   if (key === 'everything') return kind === 'solicitations' ? isServed : sql<SqlBool>`1 = 1`;
@@ -48,11 +45,7 @@ function isNamed(engine: Engine): RawBuilder<SqlBool> {
       where path.supplier_id = ${parameter('id')} and ${isInList(engine, sql.ref('path.coop_id'), 'coops')}))`;
 }
 
-/**
- * Finds a record within the scope by a unique column. One lookup in the index on that column.
- *
- * @param details the records as in their details.
- */
+/** Finds a record's detail within the scope by a unique column. One lookup in the index on that column. */
 export function findRecord(
   engine: Engine,
   kind: IndexedKind,

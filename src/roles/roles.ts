@@ -23,12 +23,11 @@ const RAISED = 'P0001';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Creates the two roles or updates existing ones, in one transaction: exactly the privileges that each needs, by
- * `roles.sql`. The reader also gets the settings of a serving connection, which PgBouncer does not pass on. Leaves
- * passwords alone.
+ * Creates or updates both roles in one transaction, with exactly the privileges that each needs (`roles.sql`). The
+ * reader also gets the settings of a serving connection, which PgBouncer does not pass on. Passwords stay as they are.
  *
  * @returns the names of the roles it created; they have no password.
- * @throws OperatorError on SQLite, if the current role lacks the privilege, or if one of the two would have more than it should.
+ * @throws OperatorError on SQLite, if the current role lacks privileges, or if one of the two would have too many.
  */
 export async function makeRoles(database: Database, clock: Clock, roles: Roles): Promise<string[]> {
   const { reader, writer } = roles;
@@ -56,10 +55,7 @@ export async function makeRoles(database: Database, clock: Clock, roles: Roles):
   });
 }
 
-/**
- * True if anyone but the owner has privileges: `makeRoles` must run again after a migration. Null on SQLite, which has no
- * roles.
- */
+/** True if anyone but the owner has privileges: `makeRoles` must run again after a migration. Null on SQLite. */
 export async function hasRoles({ engine, kysely }: Database): Promise<boolean | null> {
   if (engine === 'sqlite') return null;
   const { rows } = await sql`select from pg_catalog.pg_namespace, aclexplode(nspacl)

@@ -15,7 +15,6 @@ const MAX_RETRIES = 10;
 /** Fewer failures in a row can be a collision with another writer, and are not logged. */
 const MIN_LOGGED_FAILURES = 3;
 
-/** How long shutdown can wait for the last counts to be written. */
 const SHUTDOWN_TIMEOUT_MS = 3_000;
 const SHUTDOWN_RETRY_MS = 50;
 
@@ -25,7 +24,6 @@ const BATCH_ROWS = 200;
 interface UsageRecorderOptions {
   readonly store: UsageStore;
   readonly clock: Clock;
-  /** How long each day's counts are stored. */
   readonly retentionDays: number;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
@@ -49,7 +47,6 @@ export class UsageRecorder {
     this.#options = options;
   }
 
-  /** Counts a finished request. */
   readonly observe: RequestObserver = (request) => this.#counts.count(request, this.#options.clock());
 
   /** For metrics: requests that are counted but not written yet, and failed writes since the start. */
@@ -58,7 +55,6 @@ export class UsageRecorder {
     return { pendingRequests: this.#counts.requests + taken, failedWrites: this.#failedWrites };
   }
 
-  /** Starts writing every five seconds, until `stop()`. */
   start(): void {
     this.#writeLater(INTERVAL_MS);
   }
@@ -136,12 +132,11 @@ export class UsageRecorder {
 }
 
 /**
- * Maximum number of counters: one per key, endpoint and day with requests. If writes fail for so long that they are full,
- * requests of others are not counted.
+ * Maximum number of counters: one per key, endpoint and day with requests. If writes fail until all are in use,
+ * requests that need another one are not counted.
  */
 const MAX_COUNTERS = 20_000;
 
-/** Endpoint of requests that match no route. */
 const UNKNOWN_ENDPOINT = 'unknown';
 
 /** Counts requests in memory until `takeAll`. */
@@ -156,7 +151,6 @@ export class UsageCounts {
     return this.#requests;
   }
 
-  /** Counts a request if it has a partner. */
   count({ partner, keyId, route, status, rows }: ObservedRequest, nowMs: number): void {
     if (partner === null || keyId === null) return;
     const endpoint = route ?? UNKNOWN_ENDPOINT;

@@ -65,7 +65,7 @@ function sqliteUsageStore(path: string): UsageStore {
       connection.exec('commit');
       return result;
     } catch (error) {
-      // Ends the transaction and reconnects next time: the cause, such as a file that could not be written, may be gone.
+      // Ends the transaction and reconnects next time: the cause, such as an unwritable file, may be gone.
       close();
       throw error;
     }

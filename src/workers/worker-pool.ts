@@ -10,10 +10,7 @@ const STABLE_MS = 10_000;
 const FIRST_PAUSE_MS = 100;
 const MAX_PAUSE_MS = 30_000;
 
-/**
- * After this many failed starts in a row, with no worker serving, the whole service ends so that the failure is
- * visible.
- */
+/** After this many failed starts in a row, with no worker serving, the service ends so that the failure is visible. */
 const MAX_FAILED_STARTS = 5;
 
 interface WorkerPoolOptions {
@@ -30,11 +27,9 @@ interface WorkerPoolOptions {
 /** State of the workers. */
 export interface PoolProgress {
   readonly phase: 'starting' | 'serving' | 'ending';
-  /** The configured number of workers. */
   readonly size: number;
-  /** Workers that are serving requests. */
+  /** IDs of the workers that are serving requests. */
   readonly serving: ReadonlySet<number>;
-  /** Number of workers replaced so far. */
   readonly replacements: number;
 }
 
@@ -102,7 +97,6 @@ export class WorkerPool {
     if (this.#hasFailedToEnd) throw new Error('a worker exited before it had completed its requests');
   }
 
-  /** Kills all workers immediately. */
   kill(): void {
     this.#phase = 'ending';
     for (const worker of this.#workers.values()) worker.process.kill('SIGKILL');

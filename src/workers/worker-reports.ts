@@ -7,10 +7,7 @@ import { DRAINING, registerReady, type ReadinessReport } from '../monitoring/rea
 /** How long to wait for reports: a worker that hangs must not block probes and scrapes. */
 const RESPONSE_TIMEOUT_MS = 1_000;
 
-/**
- * A worker that left this many requests unanswered gets no more until it responds, because messages to it would pile
- * up.
- */
+/** A worker with this many unanswered requests gets no more until it responds: messages to it would pile up. */
 const MAX_UNANSWERED = 3;
 
 /**
@@ -21,7 +18,6 @@ const MAX_UNANSWERED = 3;
  */
 export class WorkerReports {
   readonly #send: (worker: number, request: ReportRequest) => void;
-  /** How many requests each has left unanswered, and its last reported metrics. */
   readonly #workers = new Map<number, { unanswered: number; metrics: MetricValues }>();
   /** By request number. */
   readonly #pending = new Map<number, { worker: number; resolve: (report: WorkerReport | null) => void }>();
@@ -33,10 +29,7 @@ export class WorkerReports {
     this.#send = send;
   }
 
-  /**
-   * Requests a report from each of these workers. Workers that do not respond within a second are missing in the
-   * result.
-   */
+  /** Workers that do not respond within a second are missing in the result. */
   async collect(workers: Iterable<number>, wantsMetrics: boolean): Promise<ReadonlyMap<number, WorkerReport>> {
     const reports = new Map<number, WorkerReport>();
     const collectOne = async (worker: number): Promise<void> => {
@@ -47,7 +40,6 @@ export class WorkerReports {
     return reports;
   }
 
-  /** Handles a worker's report. */
   receive(worker: number, report: WorkerReport): void {
     const state = this.#workers.get(worker);
     // A report can arrive after its worker was removed.
@@ -57,7 +49,6 @@ export class WorkerReports {
     this.#pending.get(report.number)?.resolve(report);
   }
 
-  /** Removes a worker that has exited. */
   forget(worker: number): void {
     const state = this.#workers.get(worker);
     if (state === undefined) return;
@@ -93,7 +84,6 @@ export class WorkerReports {
 
 const COUNTED = new Set(['counter', 'histogram']);
 
-/** Merges the metrics of several processes into one registry. */
 function aggregate(metrics: readonly MetricValues[]): Registry {
   return AggregatorRegistry.aggregate([...metrics]);
 }

@@ -32,10 +32,8 @@ export function* listJsonChanges(spool: ChangeSpool): Generator<string> {
 }
 
 /**
- * The changes as lines of text, in the same order: a heading for each kind, a line for each record, and below it one for
- * each field that changes.
- *
- * @param limit the number of fields listed of each record.
+ * The changes as lines of text, in the same order: a heading per kind, a line per record, and below it one for each of
+ * the first `limit` fields that change.
  */
 export function* listTextChanges(spool: ChangeSpool, kinds: ImportReport['kinds'], limit: number): Generator<string> {
   for (const kind of KINDS) {
@@ -99,8 +97,8 @@ function cut(text: string, start: number): string {
 
 /**
  * Holds the changes of a preview in a temporary database until it has ended: they can be more than fit into memory, a
- * refused import must print none of them, and a slow reader of the output must not hold the import's lock. SQLite deletes
- * its file before it writes to it, so that nothing is left if the process is killed.
+ * refused import must print none of them, and a slow reader of the output must not hold the import's lock. SQLite
+ * deletes its file before it writes to it, so that nothing is left if the process is killed.
  */
 export class ChangeSpool implements ChangeSink {
   readonly #limit: number;
@@ -134,7 +132,6 @@ export class ChangeSpool implements ChangeSink {
     }
   }
 
-  /** The number of changes held. */
   count(kind: Kind, sort: ChangeSort): number {
     return this.#counts.get(`${kind} ${sort}`) ?? 0;
   }

@@ -25,7 +25,6 @@ import { formatTimestamp } from '../../timestamp.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 import { startProgress } from '../output/progress.ts';
 
-/** The options of `pds convert ocds`, as Commander parses them. */
 interface ConvertOcdsOptions extends Partial<Omit<OcdsOptions, 'contracts' | 'statuses' | 'services'>> {
   readonly out: string;
   readonly map?: string;
@@ -33,7 +32,6 @@ interface ConvertOcdsOptions extends Partial<Omit<OcdsOptions, 'contracts' | 'st
   readonly skipRefused?: boolean;
 }
 
-/** The options of `pds convert csv`. */
 interface ConvertCsvOptions {
   readonly out?: string;
   readonly map?: string;
@@ -43,11 +41,7 @@ interface ConvertCsvOptions {
 
 type Convert = (workspace: Workspace, report: ConversionReport, onRead: (bytes: number) => void) => Promise<void>;
 
-/**
- * `pds convert ocds`: writes OCDS files as an import directory.
- *
- * @returns the exit code: 1 if anything was refused.
- */
+/** `pds convert ocds`: writes OCDS files as an import directory. Returns exit code 1 if anything was refused. */
 export async function convertFromOcds(
   output: Output,
   paths: readonly string[],
@@ -64,9 +58,8 @@ export async function convertFromOcds(
 }
 
 /**
- * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of a file.
- *
- * @returns the exit code: 1 if anything was refused.
+ * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of a file. Returns exit
+ * code 1 if anything was refused.
  */
 export async function convertFromCsv(
   output: Output,

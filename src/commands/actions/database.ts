@@ -99,7 +99,7 @@ function parseTarget(url: string): DatabaseConfig {
   }
 }
 
-/** An error of SQLite is of the database on SQLite, and any other of the other one. */
+/** The error's engine shows whether it is from the source or the target. */
 function describe(error: unknown, source: DatabaseConfig, target: DatabaseConfig): string {
   const engine = sqliteCode(error) === null ? 'postgres' : 'sqlite';
   if (target.engine !== engine) return describeFailure(error, source);

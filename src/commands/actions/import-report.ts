@@ -9,7 +9,6 @@ import { realpath } from 'node:fs/promises';
 /**
  * Publishes sources, or only previews that, and shows the progress.
  *
- * @param doing such as `Importing`.
  * @param interrupted the message if a signal ends it before the commit.
  */
 export async function publishWithProgress(
@@ -58,8 +57,8 @@ export function describeReport({ kinds, rerendered, notes }: ImportReport, outco
 const MAX_BYTES = 128 * 1024;
 
 /**
- * Describes what a conversion skipped when it wrote these sources, as lines: an import that removes what its files do not
- * contain would remove those records. Empty if it skipped nothing.
+ * Describes what a conversion skipped when it wrote these sources, as lines: an import with `--replace` would remove
+ * those records. Empty if it skipped nothing.
  */
 export async function describeSkipped(directory: string, sources: readonly Source[]): Promise<string[]> {
   const folder = await realpath(directory);

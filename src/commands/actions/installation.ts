@@ -19,13 +19,7 @@ const OTHERS_CAN_READ = 0o004;
 /** Pending work, such as a DNS lookup, can delay the exit by this long. */
 const LINGER_MS = 500;
 
-/**
- * `pds check`: reports what works, what does not, and what to do.
- *
- * @param options with `full`, verifies the whole index instead of a sample, however long it takes; `patroni` is the
- *   address of a member's REST API.
- * @returns the exit code: 1 if a check failed.
- */
+/** `pds check`: reports what works, what does not, and what to do. Returns exit code 1 if a check failed. */
 export async function check(
   output: Output,
   { full = false, patroni }: { full?: boolean; patroni?: string },
@@ -97,14 +91,11 @@ function describeFinding({ about, status, message, advice }: Finding): string[] 
   return [`${MARKS[status]}  ${about}: ${message}`, ...(advice === null ? [] : [`      → ${advice}`])];
 }
 
-/** In place of passwords. */
 const HIDDEN = '***';
 
 /**
- * `pds config`: prints all settings in force, invalid ones too, without passwords, and where each is set.
- *
- * @param options the options of `pds serve` that set something.
- * @returns the exit code: 1 if a setting is invalid.
+ * `pds config`: prints all settings in force, invalid ones too, without passwords, and where each is set. The options
+ * are those of `pds serve`. Returns exit code 1 if a setting is invalid.
  */
 export async function showConfig(
   output: Output,

@@ -16,14 +16,9 @@ import { DAY_MS, formatTimestamp } from '../../timestamp.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 
-/** How long a rotated key keeps working, unless `--overlap` sets it. */
 const DEFAULT_OVERLAP_MS = DAY_MS;
 
-/**
- * `pds key issue NAME`: prints only the key to stdout.
- *
- * @param options with the lifetime in milliseconds.
- */
+/** `pds key issue NAME`: prints only the key to stdout. `expiresIn` is in milliseconds. */
 export async function issue(
   { config, database, clock, output }: CommandContext,
   partnerName: string,
@@ -46,11 +41,8 @@ export async function issue(
 }
 
 /**
- * `pds key list [NAME]`
- *
- * @param options with `expiring`, lists only active keys that end within this span in milliseconds, and nothing if
- *   there are none: for cron.
- * @returns with `expiring`, 1 if there are any.
+ * `pds key list [NAME]`. With `expiring`, for cron: lists only active keys that end within this many milliseconds,
+ * prints nothing if there are none, and returns exit code 1 if there are any.
  */
 export async function list(
   { database, clock, output }: CommandContext,

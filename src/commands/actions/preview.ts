@@ -30,8 +30,7 @@ export function diff(output: Output, directory: string, options: PreviewOptions)
  * Reports what an import of a directory would do, record by record, and writes nothing: `pds import --dry-run` and
  * `pds diff`. Without a database, compares with an empty one.
  *
- * @param differsCode the exit code if the import would change something.
- * @returns the exit code: 0 if the import would change nothing.
+ * @returns the exit code: `differsCode` if the import would change something, otherwise 0.
  * @throws ImportRefusedError with the input's problems.
  */
 export async function previewDirectory(

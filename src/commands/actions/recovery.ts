@@ -39,7 +39,6 @@ export async function backupDatabase(output: Output, directory: string): Promise
   );
 }
 
-/** The options of `pds restore`, as Commander parses them. */
 interface RestoreOptions {
   readonly access?: boolean;
   readonly after?: string;
@@ -82,11 +81,7 @@ export async function restoreDatabase(
   noteWhatFollows(report, output);
 }
 
-/**
- * Asks before a database is replaced.
- *
- * @throws OperatorError if there is no terminal to ask on.
- */
+/** @throws OperatorError if there is no terminal to ask on. */
 async function confirmRestore(output: Output, path: string, directory: string, withAccess: boolean): Promise<void> {
   const { manifest, replaced } = previewRestore(path, directory);
   if (replaced === null) return;

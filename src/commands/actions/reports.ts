@@ -49,7 +49,6 @@ function figuresOf<Subject>({ days, requests, records, limited, failed }: UsageL
   return [...figures, chartOf(days.map((day) => day.requests))];
 }
 
-/** Draws a bar per day, scaled to the busiest. */
 function chartOf(requestsByDay: readonly number[]): string {
   const daysOfABar = Math.ceil(requestsByDay.length / MAX_BARS);
   const bars: number[] = [];
@@ -116,7 +115,7 @@ const TABLES = { 'lead-entity': 'catalog.lead_entities', coop: 'catalog.coops' }
 const MAX_SHOWN = 50;
 
 /**
- * `pds find lead-entity|coop TEXT`: lists ids and names, by name. Matches like `q` of the API, in the name: every word of
+ * `pds find lead-entity|coop TEXT`: lists ids and names, by name. Matches names as `q` of the API does: every word of
  * the text begins one of its words, or has the same stem. Also matches ids that begin with the text.
  *
  * @returns 1 if nothing matches, as `grep` does.

@@ -52,12 +52,7 @@ export const ADMIN_PORT = {
   inUse: '. A second service also needs its own PDS_PORT (or --port)',
 };
 
-/**
- * Describes an error of `listen`: which port, why, and what to do.
- *
- * @param error as Node reports it to a process that listens itself, or to a worker.
- * @param server what listens, and the names of its settings.
- */
+/** Describes an error of `listen`, as Node reports it to a process that listens itself or to a worker. */
 export function describeListenError(error: Error, { what, host, port, inUse }: typeof API_PORT): string {
   const { code } = error as NodeJS.ErrnoException;
   const reason = error.message.replace(/^bind (\w+)/, wordsOfCode);

@@ -54,18 +54,14 @@ const MAX_BUFFERING_MS = 20;
 /** Maximum backlog while the disk is full or the reader stalls; further lines are dropped and counted. */
 const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
-/** How often a failed write is tried again. */
 const RETRY_MS = 250;
 
-/** How long shutdown waits for the last lines. */
 const LAST_WRITE_MS = 1_000;
 
 /**
- * Writes the log to standard output through pino's destination, and never throws or blocks. The service keeps running
- * without its log, and logging resumes when possible: after a full disk, a stalled reader or none.
- *
- * @param on.onFailure called once when writing fails.
- * @param on.onRecovery called when writing succeeds again, also after a stalled reader.
+ * Writes the log to standard output through pino's destination, and never throws or blocks. After a full disk, a
+ * stalled reader or none, logging resumes when possible, and `onRecovery` is called if `onFailure` was or lines were
+ * dropped.
  */
 function openLogOutput(
   maxWrite: number,

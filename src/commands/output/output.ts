@@ -14,9 +14,7 @@ export interface Output {
   result(value: unknown, text: Lines, remark?: Lines): void;
   /**
    * A result of any length, written as it is read: lines of text, or with `--json` the value, with the items as its
-   * last field.
-   *
-   * @param items as JSON texts and as lines, of which one is read.
+   * last field. Only one of the two forms of `items` is read.
    */
   list(
     value: object,

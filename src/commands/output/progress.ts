@@ -35,7 +35,6 @@ export class InterruptedError extends OperatorError {
 export interface Progress {
   /**
    * @param doing such as `Importing`.
-   * @param details further details to show.
    * @throws InterruptedError after a signal.
    */
   readonly show: (doing: string, done: number, total: number, details?: readonly string[]) => void;

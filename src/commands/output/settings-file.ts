@@ -5,7 +5,6 @@ import { ConfigError, type Origin, type OriginOf } from '../../config.ts';
 import { isUtf8 } from 'node:buffer';
 import { parseEnv } from 'node:util';
 
-/** The file that is read without `--config`, in the working directory. */
 const DEFAULT_FILE = '.env';
 
 /**
@@ -14,7 +13,6 @@ const DEFAULT_FILE = '.env';
  */
 const RECORD = '_PDS_SETTINGS_FILE';
 
-/** A settings file that was read. */
 interface LoadedFile {
   readonly file: string;
   /** The line of each variable that is in force. */
@@ -156,7 +154,6 @@ export interface FileProblem {
 const ENTRY =
   /[ \t]*(?:#[^\n]*|(?<assignment>(?:export[ \t]+)?(?<name>[A-Za-z_][\w.-]*)[ \t]*=[ \t]*(?:'[^']*'|"[^"]*"|`[^`]*`|(?![ \t]*['"`]))[^\n]*))?(?:\n|$)/y;
 
-/** Variables of the service, and of OpenTelemetry. */
 const OURS = /^(?:PDS|OTEL)_/;
 
 /** Assignments that sh, systemd, Compose and Node read alike; they differ on `#`, `$`, `\` and unquoted spaces. */

@@ -6,7 +6,7 @@ import { printable } from '../../printable.ts';
 const MAX_HOLDING_MS = 10_000;
 
 /**
- * A log for people: one line for each entry. Holds lines back until `release`, so that they appear below what a starting
+ * A log for people: one line per entry. Holds lines back until `release`, so that they appear below what a starting
  * service prints.
  */
 export function openTerminalLog(stream: NodeJS.WriteStream) {
@@ -19,7 +19,6 @@ export function openTerminalLog(stream: NodeJS.WriteStream) {
     singleLine: true,
     messageFormat: (entry) => messageOf(entry),
   });
-  /** Writes the lines held back, and from now on each at once. */
   const release = (): void => {
     for (const line of held ?? []) stream.write(line);
     held = null;
@@ -27,7 +26,6 @@ export function openTerminalLog(stream: NodeJS.WriteStream) {
   setTimeout(release, MAX_HOLDING_MS).unref();
   return {
     release,
-    /** Takes a JSON line. */
     write(json: string): void {
       const entry = printableStrings(JSON.parse(json)) as Record<string, unknown>;
       if (isPortalFile(entry)) return;

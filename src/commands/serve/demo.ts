@@ -56,11 +56,9 @@ function withRecords(source: Source, records: readonly object[], withOwn: boolea
 const DEMO_PARTNER = 'demo';
 
 /**
- * Creates the partner `demo`, which sees everything, with its published key. If a partner of that name exists, nothing
- * is changed: it could be a real one, and a key that everyone knows must not give access to its scope. The same if the
- * key exists, because its partner was renamed or deleted.
- *
- * @returns whether the partner was created.
+ * Creates the partner `demo`, which sees everything, with its published key. Changes nothing and returns false if a
+ * partner of that name exists: it could be a real one, and a key that everyone knows must not give access to its scope.
+ * The same if the key exists, because its partner was renamed or deleted.
  */
 export function ensureDemoPartner(database: Database, clock: Clock): Promise<boolean> {
   return inTransaction(database, async (transaction) => {

@@ -22,7 +22,6 @@ import { renderColumns, type Output } from '../output/output.ts';
 import { serveAsWorker, serveWithWorkers } from './workers.ts';
 import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 
-/** The options of `pds serve`, as Commander parses them. */
 interface ServeOptions {
   readonly host?: string;
   readonly port?: number;
@@ -34,7 +33,7 @@ interface ServeOptions {
 }
 
 /**
- * `pds serve`: serves requests until the process is told to stop. Returns once it listens. With several workers, this
+ * `pds serve`: serves requests until a signal stops it. Returns once it listens. With several workers, this
  * process is their primary (`serveWithWorkers`), and each worker runs this command too (`serveAsWorker`).
  *
  * @throws OperatorError, or an error of the database or the system, if it cannot start.
@@ -72,11 +71,7 @@ export async function serve(
   }
 }
 
-/**
- * Opens the admin port before anything else, so that readiness probes get a response from the start.
- *
- * @throws OperatorError if it cannot be opened.
- */
+/** Comes before anything else, so that readiness probes get a response from the start. */
 async function openAdminPort(config: Config, logger: Logger): Promise<AdminServer> {
   const { adminHost, adminPort, host, port } = config;
   if (adminPort !== 0 && adminPort === port && adminHost === host) {
@@ -117,11 +112,7 @@ async function checkPort({ host, port }: Config): Promise<void> {
   await once(server, 'close');
 }
 
-/**
- * Migrates the schema and loads the demo data; done once, before the database is opened for reading.
- *
- * @returns whether the database has the demo key.
- */
+/** Done once, before the database is opened for reading. Returns whether it has the demo key. */
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
   await using database = openForCommands(config.database, operatorOfProcess(config));
   const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
@@ -139,7 +130,6 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   return (await directory.findByKey(DEMO_KEY)) !== null;
 }
 
-/** How often the progress of a long migration is logged. */
 const PROGRESS_INTERVAL_MS = 5_000;
 
 function logMigrations(logger: Logger): MigrateOptions {
@@ -154,11 +144,7 @@ function logMigrations(logger: Logger): MigrateOptions {
   };
 }
 
-/**
- * Tells the operator what is served and where, and what to type next.
- *
- * @param hasDemoKey null without `--demo`.
- */
+/** @param hasDemoKey null without `--demo`. */
 function greet(
   output: Output,
   { environment, database }: Config,

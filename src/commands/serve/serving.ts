@@ -95,7 +95,6 @@ export async function startServing(
     origin: app.listeningOrigin,
     readiness,
     metrics,
-    /** Accepts connections for a while longer, completes the requests in flight, and closes everything. */
     async close(): Promise<void> {
       // Report "not ready" first, so that load balancers stop before the listener closes.
       readiness.drain();
@@ -105,7 +104,6 @@ export async function startServing(
   };
 }
 
-/** Starts counting in Redis; null if Redis is not configured. */
 async function countInRedis(
   { redisUrl, environment }: Config,
   logger: Logger,
@@ -121,7 +119,7 @@ async function countInRedis(
 /** How long requests in flight can take during shutdown. */
 const CLOSE_DEADLINE_MS = 10_000;
 
-/** Calls `close` when the process is told to stop, or after an unexpected error, and then writes the last of the log. */
+/** Calls `close` after a signal or an unexpected error, and then writes the last of the log. */
 export function closeAtEnd(logger: Logger, close: () => Promise<void>): ReturnType<typeof closeWithGrace> {
   return closeWithGrace({ delay: CLOSE_DEADLINE_MS, logger }, async ({ err, signal }) => {
     if (err !== undefined) logger.fatal({ err }, 'stopping after an unexpected error');
@@ -151,7 +149,6 @@ export async function resolveHost(host: string, setting: string): Promise<string
  * Starts sending traces if this process's environment configures a collector, using OpenTelemetry's standard variables:
  * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
  *
- * @returns null if none is configured.
  * @throws ConfigError if the configuration is not supported.
  */
 async function startTracing({ environment }: Config, logger: Logger): Promise<Tracing | null> {
@@ -178,12 +175,9 @@ function isWanted(environment: Readonly<Record<string, string | undefined>>): bo
   return !isOff && [all, traces].some((endpoint) => endpoint !== undefined && endpoint.trim() !== '');
 }
 
-/**
- * Descriptors reserved for the database, the log, admin connections and other files while connections use up the rest.
- */
+/** Descriptors reserved for the database, the log, admin connections and other files. */
 const RESERVED_DESCRIPTORS = 64 + MAX_ADMIN_CONNECTIONS;
 
-/** Minimum interval between warnings about refused connections. */
 const WARN_EVERY_MS = 10_000;
 
 /**

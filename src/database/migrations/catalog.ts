@@ -11,7 +11,6 @@ const RECORD = `position POSITION primary key, id TEXT not null unique, line_has
 const namedRefTable = (table: string): string =>
   `create table catalog.${table} (id TEXT primary key, name text not null, document text not null)`;
 
-/** References between records. */
 const linkTable = (table: string, owner: string, column: string): string => `
 create table catalog.${table} (${owner} TEXT not null, ${column} TEXT not null, primary key (${column}, ${owner}));
 index catalog.${table} (${owner})`;
@@ -54,7 +53,6 @@ create table catalog.index_blocks (
   kind TEXT not null, block integer not null, first_id TEXT not null, token TEXT not null, primary key (kind, block));
 `;
 
-/** The tables of the feed of changes. */
 const FEED_TABLES = `
 create table catalog.departures (
   kind TEXT not null, id TEXT not null, owner TEXT not null, release bigint not null, primary key (kind, id, owner));

@@ -17,7 +17,6 @@ const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 // An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
 const MIGRATION_LOCK = 0x70647301;
 
-/** The difference between a database's schema and this version's. */
 interface SchemaState {
   /** The first migration has not completed. */
   isEmpty: boolean;
@@ -27,10 +26,7 @@ interface SchemaState {
 
 export type MigrateOptions = Pick<WorkHooks, 'onProgress' | 'onWaiting'>;
 
-/**
- * How the schema will be used. Upgrades begin with the migration, so a server can find a newer schema, and accepts one
- * with only additions.
- */
+/** Upgrades begin with the migration, so a server can find a newer schema, and accepts one with only additions. */
 export type SchemaUse = 'serve' | 'command';
 
 /**
@@ -151,7 +147,6 @@ async function completeMigration(transaction: Database, clock: Clock, ran: reado
     await writeAuditEntry(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
 }
 
-/** The setting for the oldest schema version of a group whose servers can use the current one. */
 const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
 
 /** Records which older servers can use the schema. Without the setting they refuse the database, which is safe. */
@@ -161,7 +156,6 @@ async function noteOldestServed(database: Database): Promise<void> {
   }
 }
 
-/** The oldest schema version of a group whose servers can use the current one; `Infinity` if not recorded. */
 async function oldestServed(database: Database, group: TableGroup): Promise<number> {
   return Number((await readStoredSetting(database, oldestServedName(group))) ?? Infinity);
 }
@@ -207,11 +201,7 @@ async function findLost(database: Database): Promise<string | null> {
   return published.length > 0 ? 'its access, the partners and keys' : null;
 }
 
-/**
- * The number of the newest migration that ran; null before the first.
- *
- * @throws SchemaVersionError if the tables belong to another service.
- */
+/** The number of the newest migration that ran; null before the first. */
 async function lastApplied(database: Database, group: TableGroup): Promise<number | null> {
   const found =
     database.engine === 'sqlite'
@@ -235,7 +225,7 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
   return newest?.number ?? null;
 }
 
-/** Creates the ledger. */
+/** Creates the ledger, the table of the migrations that ran. */
 export function ledgerStatement(group: TableGroup): string {
   return `create table if not exists ${group}.migrations (
     number bigint primary key, name text not null, applied_at text not null)`;

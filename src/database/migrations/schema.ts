@@ -5,7 +5,7 @@ export type TableGroup = 'catalog' | 'access';
 
 /** How a group of tables is created, and how those of the version before are brought up. */
 export interface GroupSchema {
-  /** The number in the ledger; so a database never has two schemas with the same number. */
+  /** The number in the ledger: no two schemas of a database have the same. */
   readonly number: number;
   /** The name of the first migration. */
   readonly name: string;
@@ -13,8 +13,8 @@ export interface GroupSchema {
   readonly create: (engine: Engine) => string[];
   readonly upgrade: Upgrade;
   /**
-   * The oldest number whose servers can use the current schema: that of the version before, since upgrades begin with the
-   * schema. Its servers continue to work if a step only changes what they do not read.
+   * The oldest number whose servers can use the current schema: that of the version before, since upgrades begin with
+   * the schema. Its servers continue to work if a step only changes what they do not read.
    */
   readonly oldestServed: number;
 }
@@ -26,11 +26,7 @@ interface Upgrade {
   readonly from: readonly number[];
   /** @throws SchemaVersionError if the stored rows do not fit the new tables. */
   check?(transaction: Database): Promise<void>;
-  /**
-   * The statements, in order. PostgreSQL's must not take locks for long that readers would wait for.
-   *
-   * @param applied the number in the ledger.
-   */
+  /** In order. PostgreSQL's must not hold locks for long that readers wait for. `applied` is the ledger's number. */
   statements(engine: Engine, applied: number): string[];
 }
 

@@ -40,8 +40,8 @@ export function poolWithCopy(pool: pg.Pool): PostgresPool {
 const CHUNK_LENGTH = 64 * 1024;
 
 /**
- * `copyRows` for a database whose pool is `poolWithCopy`, in COPY's text format. The binary format takes 15 % less time for
- * records and 40 % for bitmaps, but needs the types of the columns and a writer for each.
+ * `copyRows` for a database whose pool is `poolWithCopy`, in COPY's text format. The binary format takes 15 % less time
+ * for records and 40 % for bitmaps, but needs the types of the columns and a writer for each.
  */
 export const copyIntoPostgres: CopyRows = async (kysely, table, names, rows) => {
   const statement = sql`copy ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))}) from stdin`;

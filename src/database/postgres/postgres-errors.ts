@@ -46,7 +46,6 @@ export function isTlsError(error: Error): boolean {
   );
 }
 
-/** Advice for some PostgreSQL errors (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
 const ADVICE: Readonly<Record<string, string>> = {
   25006: '. Nothing was changed. If it is a replica, set PDS_DATABASE_URL to the primary',
   42501:
@@ -58,11 +57,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   53100: '. The disk of the server is full: free some space, and run the command again. It did all of its work or none',
 };
 
-/**
- * Describes an error of the server or of the connection to it for operators, and what to do; null if it is another error.
- *
- * @param shown the database in the message.
- */
+/** Describes an error of the server or of the connection to it for operators, and what to do; null for other errors. */
 export function describePostgresError(error: Error, shown: string): string | null {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (isTlsError(error)) {

@@ -31,8 +31,8 @@ const SERVE_QUERY_TIMEOUT_MS = 6_000;
  * JIT is off since PostgreSQL estimates that a range of terms matches a ninth of the index. Beyond a few hundred
  * thousand records it would compile the statement every time: 470 ms for one that runs in 3 ms.
  *
- * Each statement is planned once. PostgreSQL overestimates how many records a piece of a stream has, and would plan that
- * statement again for each piece, which takes a sixth of the time.
+ * Each statement is planned once. PostgreSQL overestimates how many records a piece of a stream has, and would plan
+ * that statement again for each piece, which takes a sixth of the time.
  */
 export const SERVING_SETTINGS = { statement_timeout: '5s', jit: 'off', plan_cache_mode: 'force_generic_plan' } as const;
 
@@ -64,11 +64,7 @@ export function postgresDatabase(url: string): ConfiguredDatabase {
   };
 }
 
-/**
- * Opens a database for a command. Connects on first use, so this does not throw if the server is down.
- *
- * @throws DatabaseUnavailableError if a file that the URL names cannot be read.
- */
+/** Connects on first use, so this does not throw if the server is down. */
 function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = createPool({
@@ -91,12 +87,7 @@ function openPostgresForCommands(url: string): OpenDatabase {
   return { ...opened, copyRows: copyIntoPostgres };
 }
 
-/**
- * Opens a database for serving: `kysely` uses the primary, and `run` reads from a replica if one is current. Connects
- * on first use, so this does not throw if a server is down.
- *
- * @throws DatabaseUnavailableError if a file that a URL names cannot be read.
- */
+/** Connects on first use. `kysely` uses the primary, and `run` reads from a replica if one is current. */
 function openPostgresForServing(url: string, replicaUrls?: readonly string[]): OpenDatabase {
   const primary = openServerPool(url, replicaUrls && refuseStandby);
   const replicas = replicaUrls?.map((replicaUrl) => openServerPool(replicaUrl)) ?? [];
@@ -109,7 +100,7 @@ function openPostgresForServing(url: string, replicaUrls?: readonly string[]): O
 type Verify = pg.PoolConfig['verify'];
 
 /**
- * Refuses a new connection to a standby: a proxy can be late to notice a failover. A primary becomes a standby only by a
+ * Refuses a new connection to a standby: a proxy can detect a failover late. A primary becomes a standby only by a
  * restart, which ends its connections.
  */
 const refuseStandby: Verify = (client, done) => client.query('begin read write; commit', done);
@@ -139,8 +130,8 @@ interface HeadOrTexts {
 }
 
 /**
- * The statement of `readTexts`. It joins a hundred texts to a row. A row for each text takes a third more CPU time, and so
- * does a single row, for which PostgreSQL allocates memory each time.
+ * The statement of `readTexts`. It joins a hundred texts to a row. A row for each text takes a third more CPU time, and
+ * so does a single row, for which PostgreSQL allocates memory each time.
  */
 export function withHead<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<HeadOrTexts> {
   return sql<HeadOrTexts>`

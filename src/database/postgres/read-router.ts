@@ -17,10 +17,10 @@ interface Replica {
 /** For how long replicas are read from without the primary: no longer than cached keys remain valid. */
 const MAX_ALONE_MS = 30_000;
 
-/** A replica that was current this long before the last poll of the primary follows it, and not another that was lost. */
+/** A replica that was current this long before the last poll of the primary follows it, not another that was lost. */
 const FOLLOWING_MS = 5_000;
 
-/** Replaced by a new object whenever the newest revision changes, so that a read overtaken by another can tell. */
+/** Replaced by a new object whenever the newest revision changes: a read can detect that another overtook it. */
 interface Newest {
   /** Null while unknown: then no replica is used. */
   readonly revision: Revision | null;
@@ -32,8 +32,8 @@ interface Newest {
  * primary runs the statement instead. So a replica's response is no staler than a cached one can be.
  *
  * Several replicas can be behind one address. A connection to one that lags is closed, so that the next can lead to
- * another. A result without a revision can come from it all the same: such results name the state of the catalog, and are
- * used only with one that has the revision and names the same.
+ * another. A result without a revision can come from it all the same: such results name the state of the catalog, and
+ * are used only with one that has the revision and names the same.
  *
  * Revisions are compared for equality: a replica of a replaced primary can have a greater number and hold lost changes.
  */
@@ -91,7 +91,6 @@ export class ReadRouter {
     this.#newest = { revision: null };
   }
 
-  /** All servers, the primary first. */
   servers(): ServerState[] {
     const inUse = this.#current();
     const primary = { name: 'primary', isReplica: false, isInUse: inUse.length === 0, lagMs: 0 };
@@ -148,11 +147,7 @@ export class ReadRouter {
     if (revision === this.#newest.revision) replica.currentAtMs = performance.now();
   }
 
-  /**
-   * Makes a revision read from the primary the newest, unless another was learned since the read began.
-   *
-   * @param before the newest when the read began.
-   */
+  /** Makes a revision read from the primary the newest, unless that has changed since the read began (`before`). */
   #setNewest(revision: Revision | null, before: Newest): void {
     if (revision === null || this.#newest !== before || revision === before.revision) return;
     this.#newest = { revision };

@@ -8,10 +8,7 @@ import { READ_REVISION, type Revision } from '../revision.ts';
 const CONNECTION_TIMEOUT_MS = 1_000;
 const RETRY_MS = 100;
 
-/**
- * After the server runs out of connections, the pool stops growing for this long: each attempt costs the server a
- * process.
- */
+/** For how long the pool stops growing if the server is out of connections: each attempt costs the server a process. */
 const POOL_CAP_MS = 1_000;
 
 /** A server that responded within this time but misses the health probe counts as busy, not down. */
@@ -19,14 +16,13 @@ const SILENCE_MS = 1_000;
 
 /**
  * Timeout of one attempt of the health probe. Two attempts and the pause between two probes stay below the 2 s within
- * which an outage must be noticed.
+ * which an outage must be detected.
  */
 const PROBE_TIMEOUT_MS = 500;
 
 /** Its timeout before the first response: startup is in no hurry, and fails if this does. */
 const FIRST_PROBE_TIMEOUT_MS = 3_000;
 
-/** The state of a server. */
 interface Probed {
   readonly revision: Revision;
   /** Since the commit of the last transaction that a replica has replayed; null on a primary, and before the first. */
@@ -94,7 +90,6 @@ export class ServerPool {
     this.#pool.on('release', (_error, client) => this.#inUse.delete(client));
   }
 
-  /** Host and port. */
   get name(): string {
     return new URL(String(this.#pool.options.connectionString)).host;
   }
@@ -138,11 +133,7 @@ export class ServerPool {
     return result;
   }
 
-  /**
-   * Reads the state of the server on the health probe's own connection.
-   *
-   * @throws if the server does not respond in time.
-   */
+  /** @throws if the server does not respond in time. */
   async probe(): Promise<Probed> {
     // If there is a connection, only that one may have failed.
     const wasConnected = this.#probe.totalCount > 0;
@@ -196,7 +187,7 @@ export class ServerPool {
     for (const client of this.#inUse) void (client as unknown as pg.Client).end().catch(() => undefined);
   }
 
-  /** Tells an exhausted pool from an unreachable server: `pg` reports both with the same message. */
+  /** Distinguishes an exhausted pool from an unreachable server: `pg` reports both with the same message. */
   #explain(error: unknown): unknown {
     const isFull = this.#pool.totalCount >= this.#pool.options.max && this.#pool.idleCount === 0;
     const isAlive = performance.now() - this.#respondedAtMs < SILENCE_MS;

@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { freeBytes, logBytes, SMALL_BYTES, SQLITE_BUSY, SQLITE_FULL, sqliteCode } from './sqlite-files.ts';
 
 /**
- * Empties the catalog's log if it is large, or the disk nearly full, waiting for readers up to the busy timeout. It holds every page that a transaction
- * wrote, even one that was rolled back, and SQLite would keep it until no process has the database open.
+ * Empties the catalog's log if it is large or the disk nearly full. Waits for readers up to the busy timeout. The log
+ * keeps every page that a transaction wrote, even if it was rolled back, until no process has the database open.
  *
  * @returns false if a reader prevented it.
  */
@@ -37,7 +37,6 @@ function isNearlyFull(file: string): boolean {
   return freeBytes(file) < SMALL_BYTES;
 }
 
-/** Whether another connection is writing to the catalog. */
 function isCatalogLocked(connection: DatabaseSync): boolean {
   const timeoutMs = Number(connection.prepare('pragma busy_timeout').get()?.['timeout']);
   connection.exec('pragma busy_timeout = 0');

@@ -23,10 +23,7 @@ import { emptyCatalogLog, makeRoom } from './sqlite-log.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 
-/**
- * How long a statement waits for another process's lock. An import holds the catalog's for longer; see
- * `database/catalog-lock.ts`.
- */
+/** How long a statement waits for another process's lock. Imports hold the catalog's for longer: see `lockCatalog`. */
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** The catalog's page cache per connection. A pragma without a schema name would set another file's cache. */
@@ -152,7 +149,6 @@ function fileNumber(path: string): bigint | null {
   }
 }
 
-/** The connection interface that Kysely expects, on `node:sqlite`, with cached prepared statements. */
 class KyselyConnection implements SqliteDatabase {
   readonly #connection: sqlite.DatabaseSync;
   readonly #prepared = new LRUCache<string, SqliteStatement>({ max: PREPARED_STATEMENTS });

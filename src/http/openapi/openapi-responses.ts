@@ -20,12 +20,10 @@ interface ResponseSchema {
   readonly type?: 'null';
 }
 
-/** A route's responses by status. */
 type ResponseSchemas = Readonly<Record<number, ResponseSchema>>;
 
 const JSON_MEDIA = 'application/json';
 
-/** The formats of a list beside pages. */
 const STREAMS = {
   'application/x-ndjson': {
     schema: {
@@ -64,7 +62,6 @@ const errorDetail = object(
   { $id: 'ErrorDetail', description: 'A code for programs and a message for people.' },
 );
 
-/** The envelope of every error. */
 const errorSchema = object(
   { error: describedRef(errorDetail, 'The error.') },
   { $id: 'Error', description: 'The body of every error.' },
@@ -239,8 +236,7 @@ function responses(
 }
 
 function errorResponse(code: ErrorCode, meaning: string, headers: readonly HeaderName[]): ResponseSchema {
-  // Plain text, because the API reference shows it inside a button, which cannot contain links. The description of the
-  // codes has them.
+  // Plain text: the API reference shows it inside a button, which cannot contain links. `errorCode` has the links.
   const description = `${meaning} See ${ERROR_PAGES_PATH}/${code}.`;
   return { description, headers: headersNamed(headers), content: jsonOf(errorSchema) };
 }

@@ -4,13 +4,10 @@
 /** A record ID, as the importer accepts it. */
 const ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
 
-/** The public id of a key. */
 export const KEY_ID_PATTERN = '^[0-9A-Za-z]{8}$';
 
-/** A timestamp as it is served: UTC with milliseconds. */
 export const TIMESTAMP_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$';
 
-/** Text with at least one character that is not white space. */
 const FILLED_PATTERN = '\\S';
 
 /** An NIGP code of 3, 5, 7 or 11 digits. */
@@ -89,10 +86,7 @@ export function refTo({ $id }: NamedSchema) {
   return { $ref: `${$id}#` };
 }
 
-/**
- * A reference with a description of the field that holds it, and an example of it. OpenAPI 3.0 does not allow a
- * description beside a bare reference.
- */
+/** A reference with a description and an example. OpenAPI 3.0 does not allow a description beside a bare reference. */
 export function describedRef(schema: NamedSchema, description: string, example?: object) {
   return { allOf: [refTo(schema)], description, ...(example && { examples: [example] }) };
 }

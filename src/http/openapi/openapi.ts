@@ -5,10 +5,9 @@ import { EncodedText, sendText, JSON_TYPE } from '../response/send-text.ts';
 import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
 import { isPartnerPath } from '../request/request-head.ts';
 
-/** Path of the OpenAPI 3.1 document. */
 const OPENAPI_PATH = '/openapi.json';
 
-/** Path of the document for tools without OpenAPI 3.1 support. */
+/** For tools without OpenAPI 3.1 support. */
 const OPENAPI_30_PATH = '/openapi-3.0.json';
 
 const DESCRIPTION = `Read-only access to cooperative purchasing contracts, solicitations (RFPs), suppliers and \
@@ -23,14 +22,12 @@ An unknown, repeated or malformed parameter is an error (400); nothing is silent
 Every path accepts GET and HEAD; other methods get 405. Requests under \`/v1\` can be conditional \
 (\`If-None-Match\`).`;
 
-/** Path of the partner guides. */
 const GUIDES_PATH = '/docs';
 
 const INFO = { title: 'Partner data service', version: '1.1.0', description: DESCRIPTION };
 
 const ENVIRONMENT_NAMES = { production: 'production', uat: 'UAT (test)', dev: 'development (local)' } as const;
 
-/** Every GET under /v1 can be made conditional. */
 const CONDITIONAL_HEADERS = {
   type: 'object',
   properties: {
@@ -128,7 +125,7 @@ export function registerOpenApi(app: FastifyInstance): void {
   registerDocument(app, OPENAPI_30_PATH, () => app.swagger30());
 }
 
-/** The document is made on the first request and compressed once: these routes need no key, so they must cost nothing. */
+/** Renders the document on the first request and compresses it once: routes without a key must cost nothing. */
 function registerDocument(app: FastifyInstance, path: string, make: () => object): void {
   let text: EncodedText | undefined;
   app.get(path, { schema: { hide: true } }, async (request, reply) => {
@@ -142,7 +139,6 @@ function contactOf({ publicUrl }: Config): { name: string; url?: string } {
   return publicUrl === null ? { name } : { name, url: `${publicUrl}${GUIDES_PATH}` };
 }
 
-/** The host that serves the document, and its public URL if configured. */
 function serversOf({ publicUrl, environment }: Config): { url: string; description: string; 'x-internal': false }[] {
   const here = { url: '/', description: 'The host that serves this document: production, UAT or development.' };
   const listed = { url: publicUrl ?? '', description: `The ${ENVIRONMENT_NAMES[environment]} environment.` };

@@ -7,7 +7,6 @@ import type { ApiError } from '../response/errors.ts';
 
 /** A finished request. */
 export interface ObservedRequest {
-  /** The raw request. */
   readonly message: IncomingMessage;
   readonly id: string;
   readonly method: string;
@@ -54,8 +53,8 @@ export function observeWhenClosed(
 }
 
 /**
- * Logs one line per request, with the reason of a 4xx. It names the route and never the URL, because a path or query can
- * contain a secret by mistake.
+ * Logs one line per request, with the reason of a 4xx. It names the route and never the URL, because a path or query
+ * can contain a secret by mistake.
  */
 export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
   return ({ id, method, route, status, durationMs, partner, keyId, rows, refusal }) =>
@@ -81,10 +80,8 @@ const DURATION_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
 /** Label of requests that match no route, since clients can send any number of different URLs. */
 const NO_ROUTE = 'none';
 
-/** Label of requests without a valid key. */
 const NO_PARTNER = '';
 
-/** Label of requests whose client disconnected before the response was complete. */
 const ABORTED = 'aborted';
 
 /** Registers the metrics of requests, and returns what counts a finished request. */

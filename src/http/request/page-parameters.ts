@@ -12,7 +12,7 @@ import { InvalidParameter, isBlank, oneOfParameter, type PageParameter } from '.
 export const FORMATS = ['json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** The media types that a client can ask for, in our order of preference. */
+/** The media types that a client can request, in our order of preference. */
 const FORMAT_OF: Readonly<Record<string, Format>> = {
   'application/json': 'json',
   'application/x-ndjson': 'ndjson',
@@ -39,7 +39,6 @@ export function acceptedFormat(accept: string | undefined, formats: readonly For
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
-/** Maximum `limit` of a stream. */
 export const MAX_STREAM_LIMIT = 100_000;
 
 /** Page size; its maximum depends on the format. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
@@ -69,14 +68,10 @@ export function checkLimit(limit: number | undefined, format: Format): void {
     throw validationFailed(`Parameter "limit" must be a whole number from 1 to ${max}, in plain digits.`);
 }
 
-/** A client of HTTP/1.0, or behind a proxy that names it as one. */
+/** A `Via` header in which a proxy names a client of HTTP/1.0. */
 const VIA_HTTP_1_0 = /(?:^|,)\s*(?:HTTP\/)?1\.0\s/i;
 
-/**
- * Refuses streams to clients of HTTP/1.0: it has no chunks, so they would take a stream that was cut for a whole one.
- *
- * @throws ApiError 400
- */
+/** Refuses streams to clients of HTTP/1.0: without chunks, they would take a stream that was cut for a whole one. */
 function checkProtocol({ httpVersion, headers }: IncomingMessage, format: Format): void {
   if (format === 'json' || (httpVersion !== '1.0' && !VIA_HTTP_1_0.test(headers.via ?? ''))) return;
   throw validationFailed(
@@ -85,14 +80,12 @@ function checkProtocol({ httpVersion, headers }: IncomingMessage, format: Format
   );
 }
 
-/** The formats of a list, as documented. */
 export const listFormat = openEnum(
   'ListFormat',
   FORMATS,
   '`json` is a page of the list. `ndjson` and `csv` stream all of it, or `limit` records.',
 );
 
-/** The formats of the feed of changes, as documented. */
 export const feedFormat = openEnum(
   'FeedFormat',
   ['json', 'ndjson'],
@@ -109,7 +102,7 @@ function formatParameter(format: typeof listFormat | typeof feedFormat, addition
   return { isOfPage: true, formats: format.enum, ...oneOfParameter<Format>(format, description) };
 }
 
-/** The position after which the page begins. `paging/` checks that the cursor belongs to this list. */
+/** The position after which the page begins. `makePageCheck` checks that the cursor belongs to this list. */
 const cursorParameter: PageParameter<string> = {
   isOfPage: true,
   schema: {
@@ -145,9 +138,8 @@ export interface CursorBinding {
   filters: FastifyRequest['parameters'];
 }
 
-/** The content of a cursor: the next page starts after this key. Its record may no longer exist. */
+/** The content of a cursor: the next page starts after the key `after`, whose record may no longer exist. */
 export interface DecodedCursor {
-  /** The key of the last record returned. */
   after: string;
   /** The watermark of the listing's first page. */
   watermark: string;
@@ -186,10 +178,7 @@ function macOf(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, 
   return createHmac('sha256', secret).update(bound).update('\n').update(content).digest().subarray(0, MAC_BYTES);
 }
 
-/**
- * The HMAC secret of cursors. The first migration generates it and stores it in the database, so that all processes
- * share it.
- */
+/** The HMAC secret of cursors. The first migration generates it in the database, so all processes share it. */
 export async function readCursorSecret({ kysely }: Database): Promise<Buffer> {
   const { value } = await kysely
     .selectFrom('access.settings')
@@ -209,8 +198,8 @@ declare module 'fastify' {
 }
 
 /**
- * Makes the check of a list's page parameters and format, and that its cursor was issued to this partner by this list for
- * these filters. The check throws ApiError 400 if not.
+ * Makes the check of a list's page parameters and format, and that its cursor was issued to this partner by this list
+ * for these filters. The check throws ApiError 400 if not.
  */
 export function makePageCheck(v1: FastifyInstance, cursorSecret: Buffer): (request: FastifyRequest) => void {
   v1.decorateRequest('decodedCursor', null);

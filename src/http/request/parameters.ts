@@ -6,9 +6,7 @@ import { decodeText, queryOf } from './request-head.ts';
 
 /** A query parameter: one definition for both documentation and parsing. */
 export interface Parameter<T> {
-  /**
-   * Schema for the OpenAPI document. Examples belong in its description: tools send the value of an `example` field.
-   */
+  /** For the OpenAPI document. Examples belong in its description: tools send the value of an `example` field. */
   readonly schema: Schema;
   /**
    * Parses the decoded text; undefined means that the parameter counts as not given.
@@ -19,8 +17,8 @@ export interface Parameter<T> {
 }
 
 /**
- * A parameter that selects records. Its type requires conditions, so that none can be accepted, bound to the cursor, and
- * then ignored.
+ * A parameter that selects records. Its type requires conditions, so that none can be accepted, bound to the cursor,
+ * and then ignored.
  */
 export interface Filter<T, Query, Condition> extends Parameter<T> {
   /** The conditions that a value adds to a query; records must meet all of them. */
@@ -49,15 +47,13 @@ export class InvalidParameter extends Error {
 /** Maximum edit distance of a suggestion: a parameter name is still recognizable with two typos. */
 const FARTHEST_SUGGESTION = 2;
 
-/** Maximum length of client text quoted in a message. */
 const MAX_QUOTE_LENGTH = 60;
 
-/** Maximum length of free text, in code points. */
+/** In code points. */
 const MAX_TEXT_LENGTH = 200;
 
 /**
- * Parses a request's query. Nothing is ignored, guessed or coerced: a value either has exactly one meaning or is
- * rejected.
+ * Parses a request's query. Nothing is ignored, guessed or coerced: a value has exactly one meaning or is rejected.
  *
  * @param url as the client sent it.
  * @throws ApiError 400 naming the first parameter that is unknown, repeated or malformed, and what is accepted.
@@ -85,8 +81,7 @@ function parseValue<T>(name: string, text: string, parameter: Parameter<T>): T |
     return parameter.parse(text);
   } catch (error) {
     if (!(error instanceof InvalidParameter)) throw error;
-    // A blank value is usually an unset variable in the caller's code, so the message explains more than what is
-    // accepted.
+    // A blank value is usually an unset variable in the client's code, so the message says what to do.
     const message = isBlank(text)
       ? `Parameter "${name}" is blank. It ${error.message}. Omit it if you do not need it.`
       : `Parameter "${name}" ${error.message}.`;
@@ -98,11 +93,7 @@ export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-/**
- * The decoded names and values of a URL's query, in order. A name without `=` has an empty value.
- *
- * @throws ApiError 400 if one is not percent-encoded UTF-8 or contains a NUL.
- */
+/** The decoded names and values of a URL's query, in order. A name without `=` has an empty value. */
 function readQuery(url: string): (readonly [name: string, value: string])[] {
   return queryOf(url)
     .split('&')
@@ -126,7 +117,6 @@ function readPair(pair: string): readonly [name: string, value: string] {
   return [name, value];
 }
 
-/** Reports an unknown parameter, lists the accepted ones, and suggests the closest. */
 function unknownParameter(name: string, known: readonly string[]): ApiError {
   const accepted = known.length === 0 ? 'none' : known.join(', ');
   const nearest = nearestName(name.toLowerCase(), known);

@@ -155,10 +155,7 @@ export function addPublicPipeline(pages: FastifyInstance): void {
   pages.setNotFoundHandler(throwUnknownPath);
 }
 
-/**
- * Makes the schemas of a scope's routes documentation only: `parameters.ts` checks parameters, and responses are
- * rendered text.
- */
+/** The schemas of routes are documentation only: `parameters.ts` checks parameters, and responses are rendered text. */
 function disableSchemaCompilers(scope: FastifyInstance): void {
   scope.setValidatorCompiler(() => () => true);
   scope.setSerializerCompiler(() => (value) => JSON.stringify(value));
@@ -188,7 +185,6 @@ async function authenticate(
   throw isExceeded ? tooManyFailures(resetSeconds, refused) : unauthorized(refused);
 }
 
-/** Enforces each partner's requests per minute, and reports its remaining quota on every response. */
 async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, limits: RequestLimits): Promise<void> {
   const limitResult = await limits.countRequest(partner);
   reply.headers(limitHeaders(partner, limits, limitResult));
@@ -233,7 +229,7 @@ function parseQuery(request: FastifyRequest): void {
   request.parameters = parseParameters(request.originalUrl, request.routeOptions.config.parameters ?? {});
 }
 
-/** The partner is suspended, or limited to other kinds of resource. Records outside its scope are not handled here. */
+/** Checks suspension and kinds of resource. Records outside the partner's scope are not handled here. */
 function checkPermission({ partner: { isSuspended, kinds }, routeOptions }: FastifyRequest): void {
   if (isSuspended) throw forbidden('This partner is suspended. Contact the operator who issued your API key.');
   const { kind } = routeOptions.config;

@@ -18,11 +18,7 @@ const PATH = /^(?:[/?]|\*?$)/;
 /** A URL whose path has nothing to decode, which is nearly every URL. */
 const PLAIN = /^\/[^%#?\0]*(?:\?[^#]*)?$/;
 
-/**
- * Decodes percent-encoded UTF-8.
- *
- * @returns null for a bad escape, for bytes that are not UTF-8, and for a NUL.
- */
+/** Decodes percent-encoded UTF-8; null for a bad escape, for bytes that are not UTF-8, and for a NUL. */
 export function decodeText(encoded: string): string | null {
   if (!encoded.includes('%')) return encoded.includes('\0') ? null : encoded;
   try {
@@ -47,8 +43,8 @@ export function readPath(url: string): string | null {
 }
 
 /**
- * The URL that the router gets for a request. An unreadable one is replaced by a path that does not exist, under /v1 if it
- * was itself: the router would respond to it before the key, limit and head of the request are checked.
+ * The URL that the router gets for a request. An unreadable one is replaced by a path that does not exist, under /v1 if
+ * it was itself: the router would respond to it before the key, limit and head of the request are checked.
  */
 export function routedUrl({ url = '/' }: Pick<IncomingMessage, 'url'>): string {
   if (PLAIN.test(url)) return url;

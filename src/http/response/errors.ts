@@ -18,10 +18,8 @@ export const ERROR_PAGES_PATH = '/docs/errors';
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** The methods that the service supports. */
 const ALLOWED_METHODS = 'GET, HEAD';
 
-/** Retry-After if the partner has too many open streams. */
 const STREAM_RETRY_SECONDS = 5;
 
 /** Retry-After of an overload: by then the backlog has been served or refused. */
@@ -32,7 +30,6 @@ export class ApiError extends Error {
   override name = 'ApiError';
   readonly status: number;
   readonly code: ErrorCode;
-  /** Response headers sent with the error. */
   readonly headers: Readonly<Record<string, string>>;
   /** Fields of the request's log line. Never sent, and without text of the client's, which can be a secret. */
   readonly logged: Readonly<Record<string, string>>;
@@ -142,7 +139,6 @@ export function tooManyStreams(open: number): ApiError {
   return new TooManyRequests(message, STREAM_RETRY_SECONDS);
 }
 
-/** 500: the cause is logged under the request ID and never sent. */
 function internalError(): ApiError {
   return new ApiError(
     500,

@@ -5,7 +5,6 @@ import type { Revision } from '../../database/revision.ts';
 import type { Clock } from '../../timestamp.ts';
 import { EncodedText, sendText, JSON_TYPE } from './send-text.ts';
 
-/** Memory limit for all cached responses together. */
 const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 
 /** Estimated memory per entry in addition to its text: objects and the cache's bookkeeping. */
@@ -37,7 +36,6 @@ export interface RenderedResponse {
 /** A cached response. Serving it needs no database, hashing or compression. */
 export interface CachedResponse {
   readonly text: EncodedText;
-  /** Records in it. */
   readonly rows: number;
   readonly watermark: string | null;
   readonly goodFromMs: number;
@@ -49,7 +47,6 @@ type PartnerState = Pick<Partner, 'id' | 'revision'>;
 
 /** Counters since the process started, and current size. */
 export interface ResponseCacheState {
-  /** Responses served from the cache. */
   readonly hits: number;
   /** Responses rendered. */
   readonly misses: number;
@@ -57,7 +54,6 @@ export interface ResponseCacheState {
   readonly evictions: number;
   readonly entries: number;
   readonly bytes: number;
-  /** Upper limit of `bytes`. */
   readonly maxBytes: number;
 }
 
@@ -70,12 +66,10 @@ declare module 'fastify' {
 }
 
 /**
- * Responses by partner and URL, all of one revision of `access.clock`.
- *
- * Every release, every change of a partner's grants, limits, suspension or keys, and every failover or restore that loses
- * such changes makes another revision, which empties the cache. So an entry is current if the directory's copy of
- * the partner has the revision at which the entry's rows were read. Only the passing of a deadline is checked
- * separately.
+ * Responses by partner and URL, all of one revision of `access.clock`. Every release, every change of a partner's
+ * grants, limits, suspension or keys, and every failover or restore that loses such changes makes another revision,
+ * which empties the cache. So an entry is current if the directory's copy of the partner has the revision at which the
+ * entry's rows were read. Only the passing of a deadline is checked separately.
  */
 export class ResponseCache {
   readonly #clock: Clock;
@@ -114,11 +108,7 @@ export class ResponseCache {
     };
   }
 
-  /**
-   * Finds the cached response to a request.
-   *
-   * @param url as the client sent it.
-   */
+  /** @param url as the client sent it. */
   find(partner: PartnerState, url: string): CachedResponse | null {
     this.#switchTo(partner.revision);
     const key = keyOf(partner, url);
@@ -150,7 +140,6 @@ export class ResponseCache {
     return response;
   }
 
-  /** Switches to a revision: drops all entries of any other, and from now on caches responses of this one only. */
   #switchTo(revision: Revision): void {
     if (revision === this.#revision) return;
     this.#responses.clear();

@@ -53,7 +53,7 @@ export function entityTag(content: string): string {
   return `W/"${hash('sha256', content, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
-/** A text that can be sent many times: its ETag is computed once, and each encoding is compressed once, on first use. */
+/** A text to send many times: its ETag is computed once, and each encoding is compressed once, on first use. */
 export class EncodedText {
   readonly etag: string;
   /** Of the plain text as UTF-8, in bytes. */
@@ -85,10 +85,7 @@ export class EncodedText {
     this.#compressed.set(encoding, bytes);
   }
 
-  /**
-   * Returns the string the first time, which for most texts is the only time; after that a buffer, so that the string
-   * is not encoded on every send.
-   */
+  /** The string on first use, for most texts the only one; then a buffer, so that it is not encoded on every send. */
   #findPlain(): string | Buffer {
     if (!this.#wasSent) {
       this.#wasSent = true;
@@ -190,10 +187,7 @@ const ID_LENGTH = 22;
 const IDS_IN_BLOCK = 256;
 const BLOCK_BYTES = (IDS_IN_BLOCK * ID_LENGTH * 6) / 8;
 
-/**
- * Generates request IDs. An ID sent by the client is never used, because IDs are quoted to support and looked up in the
- * log.
- */
+/** Generates request IDs. A client's own ID is never used: support looks up the ID that a client quotes in the log. */
 export function requestIds(): () => string {
   let block = '';
   let next = 0;

@@ -30,9 +30,9 @@ declare module 'fastify' {
  * requests stay fast, and a partner with many connections cannot delay the others. (The rate limit bounds a partner's
  * requests per minute, but neither how many of them arrive at once nor the sum of all partners.)
  *
- * Two bounds, because requests wait in two places: in flight for a connection to PostgreSQL (`FairSemaphore`), and in the
- * event-loop tick that read them, in which SQLite serves them one after the other (`TickBudget`). Not
- * @fastify/under-pressure: its mean delay refuses all partners alike, also for a while after the overload.
+ * Two bounds, because requests wait in two places: in flight for a connection to PostgreSQL (`FairSemaphore`), and in
+ * the event-loop tick that read them, in which SQLite serves them one after the other (`TickBudget`).
+ * Not @fastify/under-pressure: its mean delay refuses all partners alike, also for a while after the overload.
  *
  * A request holds its permit until its response is produced, not until the client has read it, since clients decide how
  * fast they read. It keeps the permit even if the client disconnects, because the database query still runs.
@@ -43,14 +43,12 @@ export class Admission {
   readonly #warn: () => void;
   #refused = 0;
 
-  /** @param logger gets a warning when requests are refused. */
   constructor(logger: Pick<Logger, 'warn'>) {
     this.#warn = throttleWarning(LOG_INTERVAL_MS, (refused) =>
       logger.warn({ refused }, 'requests are refused with 429: more than this process carries'),
     );
   }
 
-  /** Requests refused since the process started. */
   get refused(): number {
     return this.#refused;
   }
@@ -141,10 +139,7 @@ export class FairSemaphore<Holder> {
 const FAIR_MS = 50;
 const FULL_MS = 150;
 
-/**
- * A tick always serves this many. If fewer were served, the tick is late because the process or the machine paused, not
- * because of load.
- */
+/** A tick always serves this many. If it is late after fewer, the cause is a paused process or machine, not load. */
 const ALWAYS_SERVED = 8;
 
 /**
@@ -152,8 +147,8 @@ const ALWAYS_SERVED = 8;
  * other. The time since the tick began is the least that the next request in it has waited, and is known immediately. A
  * mean of delays over the last second would penalize requests that come after the overload.
  *
- * Permits held until the end of the tick would need no clock, but the tick could take as long as 128 slow requests: next
- * to a flood on SQLite, the p99 of a modest client was 0.7 to 1.7 s with them, 0.25 to 0.35 s with this budget.
+ * Permits held until the end of the tick would need no clock, but the tick could take as long as 128 slow requests:
+ * next to a flood on SQLite, the p99 of a modest client was 0.7 to 1.7 s with them, 0.25 to 0.35 s with this budget.
  */
 export class TickBudget<Partner> {
   readonly #served = new Map<Partner, number>();

@@ -8,10 +8,7 @@ import { object } from '../openapi/openapi-schemas.ts';
 import { routedUrl } from '../request/request-head.ts';
 import { JSON_TYPE, requestIds } from '../response/send-text.ts';
 
-/**
- * Node's HTTP server. `import` would read every export of `node:http`, and so load its WebSocket client: 15 MB and 60 ms
- * of CPU time in each process.
- */
+/** An `import` would read every export, and so load Node's WebSocket client: 15 MB and 60 ms of CPU in each process. */
 export const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
 
 /** Maximum size of the request line and all headers together. */
@@ -72,9 +69,8 @@ export function createHttpServer(
 }
 
 /**
- * How long a finished response can wait to be read. The unread rest is held in this process's memory, on top of the
- * megabytes that the operating system buffers per connection. Even a slow client that reads steadily is done long
- * before.
+ * How long a finished response can wait to be read: this process holds the unread rest, on top of the megabytes that
+ * the operating system buffers per connection. Even a slow client that reads steadily is done long before.
  */
 const UNREAD_MS = 30_000;
 
@@ -94,7 +90,7 @@ export class Connections extends Map<Socket, ServerResponse | null> {
     server.once('listening', () => this.#closeUnread(server));
   }
 
-  /** Call for each request. Pipelined ones arrive together: the first may have closed the connection before the second. */
+  /** Call for each request. Pipelined ones arrive together: the first can close the connection before the second. */
   recordRequest(socket: Socket, response: ServerResponse): void {
     if (this.has(socket)) this.set(socket, response);
   }
@@ -129,10 +125,9 @@ declare module 'fastify' {
 }
 
 /**
- * How long keep-alive connections stay open after shutdown was announced. A client may be sending its next request at
- * this very moment, and closing its connection would fail that request; responses sent from now on carry `Connection:
- * close`.
- * Also how long `linger()` continues to accept connections.
+ * How long keep-alive connections stay open after shutdown was announced, and `linger()` continues to accept new ones.
+ * A client may be sending its next request at this moment, and closing its connection would fail that request;
+ * responses sent from now on carry `Connection: close`.
  */
 const LINGER_MS = 500;
 

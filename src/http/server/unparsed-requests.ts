@@ -23,7 +23,6 @@ export class UnparsedRequests {
     this.#logger = logger;
   }
 
-  /** Handles an error of the HTTP parser. */
   refuse({ code, message }: NodeJS.ErrnoException, socket: Socket): void {
     if (this.#refused.has(socket)) return;
     this.#refused.add(socket);

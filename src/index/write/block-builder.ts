@@ -45,7 +45,6 @@ export class BlockBuilder {
     return this.#pairs * (Uint32Array.BYTES_PER_ELEMENT + Uint16Array.BYTES_PER_ELEMENT);
   }
 
-  /** Adds stored records. */
   addRecords<K extends IndexedKind>(kind: K, rows: readonly StoredRow[K][]): void {
     for (const row of rows) {
       const { terms, texts } = recordTerms(kind, row);
@@ -53,11 +52,7 @@ export class BlockBuilder {
     }
   }
 
-  /**
-   * Adds terms of one record.
-   *
-   * @param texts adds the terms of their words; see `Tokenizer.termsOf` for the limit.
-   */
+  /** Adds terms of one record, and those of the words of `texts`; see `Tokenizer.termsOf` for their limit. */
   add(position: number, terms: Iterable<string>, texts: readonly (string | null)[] = []): void {
     for (const term of terms) this.#addId(this.#idOf(term), position);
     /** Twice the bytes of the record's distinct words so far. */
@@ -152,7 +147,6 @@ export class BlockBuilder {
     return id;
   }
 
-  /** The used part of each chunk. */
   #filledChunks(): { terms: Uint32Array; positions: Uint16Array }[] {
     return this.#chunks.map(({ terms, positions }, index) => {
       const length = Math.max(0, Math.min(CHUNK_PAIRS, this.#pairs - index * CHUNK_PAIRS));

@@ -21,7 +21,6 @@ export interface BlockOfKind {
   readonly block: number;
 }
 
-/** Collects the records of a block. */
 interface BlockBuild {
   addRecords(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): void | Promise<void>;
   /** Returns the block's rows. Records added from now on belong to another block. */
@@ -29,11 +28,7 @@ interface BlockBuild {
   close?(): Promise<void>;
 }
 
-/**
- * Rebuilds index blocks from the stored records, replacing their rows.
- *
- * @param pause awaited once per batch, with the number of records just read.
- */
+/** Rebuilds index blocks from the stored records. Awaits `pause` after each batch, with its number of records. */
 export async function buildBlocks(
   database: Database,
   blocks: readonly BlockOfKind[],
@@ -44,7 +39,6 @@ export async function buildBlocks(
     ? Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, () => new BuilderThread())
     : [new BlockBuilder()];
   const waiting = [...blocks];
-  /** Builds one block after another, while other threads build others. */
   const buildNext = async (build: BlockBuild): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { kind, block } = next;
@@ -83,7 +77,6 @@ async function haveMany({ kysely }: Database, blocks: readonly BlockOfKind[]): P
   return false;
 }
 
-/** A worker thread that computes the rows of one block after another. */
 class BuilderThread implements BlockBuild {
   readonly #worker = new Worker(new URL('block-thread.ts', import.meta.url), {
     // Its results are short-lived: a small heap collected often is as fast, at half the memory.

@@ -40,7 +40,6 @@ export interface MovedRecord {
   readonly to: number;
 }
 
-/** The terms that a block's records gain and lose. */
 interface BlockChange {
   readonly gained: BlockBuilder;
   readonly lost: BlockBuilder;
@@ -85,7 +84,7 @@ export class IndexChanges<K extends IndexedKind> {
     return [...this.#blocks];
   }
 
-  /** Adds a block for records from this id on. */
+  /** Adds a block for records from this id on, and returns its number. */
   async addBlock(firstId: string): Promise<number> {
     const number = this.#blocks.reduce((last, block) => Math.max(last, block.number), -1) + 1;
     this.#blocks.push({ number, firstId });
@@ -96,7 +95,7 @@ export class IndexChanges<K extends IndexedKind> {
     return number;
   }
 
-  /** Counts a record that changes in this block. Above `MAX_CHANGES`, the block is built again at the end. */
+  /** Counts a new or changed record of this block. */
   expectNew(block: number): void {
     const changed = (this.#changed.get(block) ?? 0) + 1;
     this.#changed.set(block, changed);
@@ -159,13 +158,11 @@ export class IndexChanges<K extends IndexedKind> {
       this.changeTerms(position, detailChangeTerms(before.detail_publication), detailChangeTerms(release));
   }
 
-  /** Replaces some of a record's terms. */
   changeTerms(position: number, before: readonly string[], after: readonly string[]): void {
     this.#touched.add(blockOf(position));
     if (!this.#rebuilt.has(blockOf(position))) this.#change(position, new Set(before), new Set(after));
   }
 
-  /** Writes pending changes. */
   async write(): Promise<void> {
     for (const [block, { gained, lost }] of this.#pending) {
       if (!this.#rebuilt.has(block)) await this.#writeBlock(block, gained.build(), lost.build());
@@ -180,10 +177,7 @@ export class IndexChanges<K extends IndexedKind> {
     if (bytes > MAX_BYTES) await this.write();
   }
 
-  /**
-   * Writes the remaining changes. Call it after everything else is stored; the caller must then rebuild the returned
-   * blocks.
-   */
+  /** Writes the remaining changes. Call it after everything else is stored, then rebuild the blocks that it returns. */
   async finish(): Promise<BlockOfKind[]> {
     await this.write();
     for (const block of [...this.#touched, ...this.#rebuilt]) {

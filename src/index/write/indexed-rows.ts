@@ -33,7 +33,6 @@ export function textBytes(kind: IndexedKind): RawBuilder<number> {
   )}`;
 }
 
-/** Text read per batch of a block, in bytes. */
 const MAX_BATCH_BYTES = 512 * 1024;
 
 /** The stored records at positions from `from` up to `to`, in order, in batches of about half a megabyte. */

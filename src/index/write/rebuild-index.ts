@@ -65,8 +65,6 @@ export async function countRecords({ kysely }: Database): Promise<{ kind: Indexe
 /**
  * Assigns a kind's records positions in id order and lists its blocks again; call `buildBlocks` afterwards. Writes
  * one block at a time, since SQLite blocks the event loop meanwhile.
- *
- * @param pause awaited once per block.
  */
 async function assignPositions(
   { kysely }: Database,
@@ -78,7 +76,7 @@ async function assignPositions(
   await kysely.deleteFrom('catalog.index_blocks').where('kind', '=', kind).execute();
   const first = await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).executeTakeFirst();
   if (first === undefined) return;
-  // First, every record leaves for a position below 0 that no record has or gets.
+  // First, every record moves to a position below 0 that no record has or gets.
   const { rows: ends } = await sql<{ first: number; last: number }>`
     select min(position) as first, max(position) as last from ${table}`.execute(kysely);
   const { first: least, last: greatest } = firstRow(ends);
@@ -111,7 +109,7 @@ async function assignPositions(
 /** A block that is listed in `index_blocks`, holds records or has rows in the index. */
 export interface LayoutBlock {
   readonly number: number;
-  /** The block's ids, without `to`, which is null for the last block; null if the block is not listed. */
+  /** The range of ids: `to` is exclusive, and null for the last block. Null if the block is not listed. */
   readonly ids: { readonly from: string; readonly to: string | null } | null;
 }
 

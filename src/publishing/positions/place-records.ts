@@ -121,7 +121,6 @@ function windowAround(
   }
 }
 
-/** The number of positions available to a range of records. */
 function roomBetween(placed: readonly (number | null)[], blockSize: number, from: number, to: number): number {
   return upperEdge(placed, blockSize, to) - lowerEdge(placed, from);
 }
@@ -136,7 +135,6 @@ function upperEdge(placed: readonly (number | null)[], blockSize: number, to: nu
   return to >= placed.length ? blockSize : (placed[to] ?? blockSize);
 }
 
-/** Spreads a range of records at equal distances. */
 function spread(placed: (number | null)[], blockSize: number, from: number, to: number): void {
   const first = lowerEdge(placed, from);
   const room = upperEdge(placed, blockSize, to) - first;

@@ -42,7 +42,6 @@ class PositionPlan implements KeyLines {
     this.#lines = new Uint32Array(keys.length);
   }
 
-  /** Assigns a new record its position. */
   assign(place: number, position: number): void {
     this.#positions[place] = position;
   }
@@ -151,10 +150,7 @@ async function planBlock(
   await index.move(moved);
 }
 
-/**
- * Whether one of these keys is new; if not, the block need not be read. Returns true without checking if there are too
- * many keys.
- */
+/** False if all keys are stored, so that the block need not be read. True without a check if there are too many. */
 async function mayHaveNew({ engine, kysely }: Database, kind: IndexedKind, keys: readonly string[]): Promise<boolean> {
   if (keys.length > MAX_KEYS_TO_LOOK_UP) return true;
   const stored = await kysely
@@ -193,7 +189,6 @@ function getAt<T>(list: readonly T[], place: number): T {
   return item;
 }
 
-/** The index of the first key that is not less than this one. */
 function lowerBound(keys: readonly string[], key: string): number {
   let low = 0;
   let high = keys.length;

@@ -1,14 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Kind } from '../../kinds.ts';
 
-/** The ways in which an import changes a record. */
 export const CHANGE_SORTS = ['added', 'changed', 'removed'] as const;
 
 export type ChangeSort = (typeof CHANGE_SORTS)[number];
 
-/**
- * A field that differs. `before` is missing for a new list element, `after` for a removed one.
- */
+/** A field that differs. `before` is missing for a new list element, `after` for a removed one. */
 export interface FieldChange {
   /** The path in the import format, such as `documents[2].name`. */
   readonly field: string;
@@ -30,7 +27,7 @@ export type RecordChange = {
 
 /** Receives the changes of an import while it runs, except records that are only rerendered. */
 export interface ChangeSink {
-  /** The number of further changes of this sort that it takes: beyond them, old values are not even read. */
+  /** The number of further changes of this sort that it accepts. The import reads no old values beyond them. */
   room(kind: Kind, sort: ChangeSort): number;
   add(change: RecordChange): void;
 }

@@ -22,7 +22,7 @@ export interface Line {
 }
 
 /**
- * Splits bytes into lines of NDJSON, yielding the lines of one chunk at a time, which are valid until the next are read.
+ * Splits bytes into lines of NDJSON and yields those of one chunk at a time, which are valid until the next are read.
  * Skips empty lines and a byte order mark at the start.
  *
  * @throws UnreadableFileError if a line is longer than 8 MiB.
@@ -44,7 +44,7 @@ export async function* readLines(chunks: AsyncIterable<Uint8Array>): AsyncGenera
       number += 1;
       take(lines, number, bytes);
     }
-    // A copy, since the chunk is not valid any more when the next one has been read.
+    // A copy: reading the next chunk invalidates this one.
     pending.push(Buffer.from(chunk.subarray(start)));
     pendingBytes += chunk.length - start;
     if (pendingBytes > DEFAULT_MAX_LINE_BYTES) {
@@ -76,9 +76,9 @@ export function decodeLine(bytes: Uint8Array): string | null {
 }
 
 /**
- * The id of a line, read without parsing the line if it begins with `{"id":"`, otherwise from the parsed JSON. Null if
- * there is none, or it contains NUL, which PostgreSQL cannot look up. If the line contains `id` twice, the parsed record
- * can have another id. Parsing detects both.
+ * The id of a line, read without parsing it if it begins with `{"id":"`. Null if there is none, or it contains NUL,
+ * which PostgreSQL cannot look up. If the line contains `id` twice, the parsed record can have another id. Parsing the
+ * record detects both.
  */
 export function lineKey(bytes: Buffer): string | null {
   const plain = startingKey(bytes);

@@ -3,8 +3,8 @@ import { lineParser } from './record-parser.ts';
 import { describeTooLong } from './record-schemas.ts';
 
 /**
- * Creates a function that finds what an import would refuse in a record, but for its references: what they name can be
- * published already. It knows the records that it has checked, for fields that must be unique.
+ * Creates a function that returns the reasons for which an import would refuse a record. It skips references, since
+ * their records can be published already, and compares unique fields with the records that it has checked before.
  */
 export function recordChecker(): (kind: Kind, record: object) => { field: string; reason: string }[] {
   const parsers = new Map<Kind, ReturnType<typeof lineParser>>();
@@ -35,5 +35,5 @@ export function recordChecker(): (kind: Kind, record: object) => { field: string
   };
 }
 
-/** Fields other than the key that no two records may share; numbers of one kind, texts of the other. */
+/** Unique fields other than the key: numbers of one kind and texts of the other, so that `holders` needs no kind. */
 const UNIQUE: Readonly<Partial<Record<Kind, string>>> = { solicitations: 'ref', certifications: 'name' };

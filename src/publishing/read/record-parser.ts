@@ -6,7 +6,6 @@ import type { SolicitationRecord } from '../../resources/solicitations/fields.ts
 import { decodeLine } from './lines.ts';
 import { completerOf, RECORD_SCHEMAS, removalSchema, type RecordOf } from './record-schemas.ts';
 
-/** A problem with a field of a line; `field` is empty if it concerns the whole line. */
 type FieldProblem = Pick<Problem, 'field' | 'reason' | 'found'>;
 
 /** One parsed line of an import file. A bad line has a `key` if it could be read. */
@@ -23,10 +22,7 @@ export type ParsedLine =
 /** Escapes that JSON allows but text does not: NUL, which PostgreSQL cannot store, and lone surrogates. */
 const SUSPECT_ESCAPE = /\\u(0000|[dD][89a-fA-F])/;
 
-/**
- * Lines longer than this, in characters, report only their first problem. A line of a few megabytes can have millions,
- * which would fill the memory.
- */
+/** Longer lines (in characters) report only one problem: a few megabytes can have millions, which would fill memory. */
 const MAX_FULLY_REPORTED_LENGTH = 256 * 1024;
 
 /** Creates the parser of one kind's lines, which checks and completes a record. */
@@ -69,7 +65,7 @@ export function lineParser(kind: Kind): (line: Uint8Array) => ParsedLine {
   };
 }
 
-/** Reports ids that are repeated within one of a solicitation's lists, and templates that are not among its documents. */
+/** Reports ids repeated within one of a solicitation's lists, and templates that are not among its documents. */
 function idProblems(record: SolicitationRecord): FieldProblem[] {
   const problems: FieldProblem[] = [];
   for (const list of ['documents', 'requested_items', 'notices', 'questions'] as const) {
@@ -102,7 +98,6 @@ function validatorOf(schema: object): (fields: object, isLong: boolean) => Field
   };
 }
 
-/** @param allErrors whether to continue after the first problem. */
 function compile(schema: object, allErrors: boolean): ValidateFunction {
   // The schemas are our own: validating them takes longer than compiling them.
   const ownSchemas = { meta: false, validateSchema: false };
@@ -148,9 +143,7 @@ function problemOf(error: ErrorObject): FieldProblem {
   }
 }
 
-/**
- * Replaces the position in V8's message by a column. Its line number is always 1, which would contradict the file's.
- */
+/** Replaces the position in V8's message by a column. Its line is always 1, which would contradict the file's. */
 function withoutPosition(message: string): string {
   return message.replace(
     /(?: in JSON)? at position (\d+)(?: \(line \d+ column \d+\))?$/,

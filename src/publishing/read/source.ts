@@ -15,8 +15,8 @@ export interface Source {
   /** Size on disk in bytes, for progress; 0 if unknown. */
   size: number;
   /**
-   * The uncompressed bytes, of which each chunk is valid until the next one is read. `onRead` is called with the number of
-   * bytes read from disk.
+   * The uncompressed bytes. Each chunk is valid until the next one is read. `onRead` receives the number of bytes read
+   * from disk since its last call.
    */
   open(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }

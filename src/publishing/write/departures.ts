@@ -6,8 +6,8 @@ import type { IndexedKind } from '../../kinds.ts';
 import type { ImportContext } from '../import-context.ts';
 
 /*
- * A departure is a record that an owner's partners could see until a release. The feed of changes lists it as removed. A
- * draft that was never published has none.
+ * A departure is a record that an owner's partners could see until a release. The feed of changes lists it as removed.
+ * A draft that was never published has none.
  */
 
 /** The owner of every record, for partners that are granted everything. */
@@ -23,7 +23,7 @@ interface OwnerColumns {
   readonly status?: string;
 }
 
-/** Records which owners stored records leave, because they are replaced. */
+/** Records the departures of replaced records: from each owner that the new row no longer has. */
 export async function recordMoves(
   context: ImportContext,
   kind: IndexedKind,
@@ -38,7 +38,7 @@ export async function recordMoves(
   await recordDepartures(context, kind, departed);
 }
 
-/** Records that all owners of these records lose them. Call it before deleting their rows. */
+/** Records the departures of these records from all their owners. Call it before deleting their rows. */
 export async function recordRemovals(context: ImportContext, kind: IndexedKind, ids: readonly string[]): Promise<void> {
   const { engine, kysely } = context.database;
   const columns = COLUMNS[kind].map((column) => sql.ref(column));
@@ -79,8 +79,8 @@ export async function recordDepartures(
 }
 
 /**
- * Deletes departures of releases before a timestamp. A client that has not followed the feed since then must get every
- * record, so `complete_before` becomes the timestamp of the newest of these releases. Served by the index on the release.
+ * Deletes departures of releases before a timestamp. Clients that last read the feed before then must get every record,
+ * so `complete_before` becomes the timestamp of the newest of these releases. Served by the index on the release.
  */
 export async function pruneDepartures(
   { database: { kysely }, departures }: ImportContext,

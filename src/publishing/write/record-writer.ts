@@ -123,7 +123,7 @@ export class RecordWriter {
     return written;
   }
 
-  /** Writes rendered records, except those rerendered to the same text. Returns the number written. */
+  /** Skips records rerendered to the same text. Returns the number written. */
   async #writeRows(rendered: readonly RenderedChange[]): Promise<number> {
     const { changed, database, referenceData } = this.#context;
     const written = rendered.flatMap((change) => {
@@ -162,7 +162,6 @@ export class RecordWriter {
     await index.writeIfLarge();
   }
 
-  /** Writes the references that have tables of their own. */
   async #writeReferences(written: readonly Change<Kind>[]): Promise<void> {
     const stored = written.flatMap(({ key, before }) => (before === null ? [] : key));
     for (const { field, table, owner, column } of this.#ownTables) {
@@ -174,7 +173,6 @@ export class RecordWriter {
     }
   }
 
-  /** Passes new and changed records to the preview. */
   #describe(changes: readonly Change<Kind>[]): void {
     const { changes: sink } = this.#context;
     if (sink === null) return;
@@ -184,7 +182,6 @@ export class RecordWriter {
     }
   }
 
-  /** All stored keys. */
   async listKeys(): Promise<string[]> {
     const { rows } = await sql<{ key: string }>`
       select ${sql.ref(keyField(this.#kind))} as key from ${sql.table(this.#tableName)}`.execute(

@@ -38,7 +38,6 @@ function reference(
   return { from, field, to, table, owner, column };
 }
 
-/** Every reference between records. */
 export const REFERENCES: readonly Reference[] = [
   reference('suppliers', 'certifications', 'certifications', 'catalog.supplier_certifications', 'abbreviation'),
   reference('suppliers', 'city_service_ids', 'city-services', 'catalog.supplier_city_services', 'city_service_id'),
@@ -54,7 +53,7 @@ export function hasOwnTable({ from, table }: Reference): boolean {
   return table !== `catalog.${TABLE_OF[from]}`;
 }
 
-/** The keys in a record's field. */
+/** The keys in a record's field; none if it is null. */
 export function keysIn(record: object, field: string): string[] {
   const value = (record as Readonly<Record<string, string | string[] | null>>)[field];
   if (value === undefined) throw new Error(`a record has no field ${field}`);
@@ -95,23 +94,18 @@ export class ReferenceData {
     return data;
   }
 
-  /**
-   * Notes that the import has this record although it is not written, so that one problem does not cause a hundred
-   * dangling references.
-   */
+  /** Marks a record that the import has but does not write, so that references to it are not reported as dangling. */
   markAsPresent(kind: Kind, key: string): void {
     if (!REFERENCES.some(({ to }) => to === kind)) return;
     const refused = this.#refused.get(kind) ?? new Set();
     this.#refused.set(kind, refused.add(key));
   }
 
-  /** Adds a written record, or replaces it. */
   put(kind: Kind, key: string, columns: { document: string; type?: CertificationRecord['type'] }): void {
     if (kind === 'certifications' && columns.type !== undefined) this.certifications.set(key, columns.type);
     else if (kind in this.named) this.named[kind as NamedRefKind].set(key, columns.document);
   }
 
-  /** Forgets removed records. */
   remove(kind: Kind, keys: readonly string[]): void {
     if (!isIndexed(kind)) for (const key of keys) this.#recordsOf(kind).delete(key);
   }

@@ -4,7 +4,7 @@ import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
 import { keyField, type Kind } from '../../kinds.ts';
 
-/** `--replace` does not remove more than this share of a kind unless that is allowed: a truncated file looks the same. */
+/** `--replace` removes at most this share of a kind unless more is allowed: a truncated file looks the same. */
 const MAX_REMOVED_SHARE = 1 / 5;
 
 /** A removal of more than `MAX_REMOVED_SHARE` of a kind. */
@@ -47,7 +47,6 @@ export interface RemovalOptions {
   dryRun?: boolean;
 }
 
-/** The removals of one kind. */
 interface Removal extends ImportedKind {
   /** The keys of removal lines whose records are stored. */
   requested: string[];

@@ -91,10 +91,8 @@ function renderNamedRef({ id, name }: NamedRecord): NamedRefRow {
 export const MAX_CONTRACT_BYTES = 2 * 1024 * 1024;
 
 /**
- * The size that {@link MAX_CONTRACT_BYTES} limits, computed without rendering. A supplier or city service that does not
- * exist counts as nothing: it is reported as such.
- *
- * @param supplierBytes the sizes of the suppliers that it names.
+ * The size that {@link MAX_CONTRACT_BYTES} limits, computed without rendering what the contract embeds. A supplier or
+ * city service that does not exist counts as nothing: `RecordWriter.check` reports it.
  */
 export function contractBytes(
   record: RecordOf['contracts'],
@@ -124,10 +122,9 @@ export interface RenderedChange extends Change<Kind> {
 }
 
 /**
- * The row to store for a rendered record; null if it embeds something that changed, but does not show it.
- *
- * Any change of what a contract or supplier serves moves its `updated_at`. A solicitation's is moved by neither its
- * notices, documents and questions nor a renamed lead entity, but a renamed lead entity makes it appear in a sync.
+ * The row to store for a rendered record; null if it embeds something that changed, but does not show it. Any change in
+ * what a contract or supplier serves updates its `updated_at`. Notices, documents, questions and a renamed lead entity
+ * do not update a solicitation's, but a renamed lead entity makes it appear in a sync.
  */
 export function rowOf(context: ImportContext, kind: Kind, change: RenderedChange): object | null {
   const { entry, before, columns } = change;
@@ -179,7 +176,6 @@ function ownText({ documents: _, notices: __, questions: ___, ...own }: Solicita
   return JSON.stringify(own);
 }
 
-/** The `updated_at` to store for a new record: the imported one if its kind was empty before, otherwise null. */
 function importedUpdatedAt(context: ImportContext, kind: IndexedKind, updatedAt: string | null): string | null {
   if (updatedAt === null || !context.emptyKinds.has(kind)) return null;
   if (updatedAt > context.latestUpdatedAt) context.latestUpdatedAt = updatedAt;

@@ -23,7 +23,6 @@ export interface KindRules<K extends Kind> {
   checkStored?(lines: KeyLines): Promise<void>;
 }
 
-/** The rules of the kinds that have some. `report` adds a problem of their source. */
 export const RULES: Readonly<Partial<Record<Kind, (context: ImportContext, report: Report) => KindRules<Kind>>>> = {
   certifications: certificationRules,
   suppliers: supplierRules,

@@ -23,7 +23,7 @@ export interface Entry<K extends Kind> {
   readonly position: PlannedKey['position'];
   readonly lineHash: string;
   readonly record: RecordOf[K];
-  /** The line's `updated_at`. */
+  /** The line's `updated_at`; null if it has none. */
   readonly updatedAt: string | null;
 }
 

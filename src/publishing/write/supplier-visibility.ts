@@ -13,7 +13,6 @@ interface Path {
   readonly owner: string;
   readonly supplier_id: string;
   readonly since_publication: number;
-  /** The supplier's position in the index. */
   readonly position: number;
 }
 

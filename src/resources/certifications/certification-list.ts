@@ -11,7 +11,6 @@ interface Certification {
   readonly abbreviation: string;
   readonly name: string;
   readonly type: string;
-  /** The search terms of its name and abbreviation. */
   readonly terms: ReadonlySet<string>;
 }
 
@@ -25,9 +24,7 @@ interface Certifications {
   readonly all: readonly Certification[];
   /** Abbreviations by every accepted spelling. */
   readonly byName: ReadonlyMap<string, string>;
-  /**
-   * The most comma-separated parts that any name has. Bounds the search, so that a long filter value takes linear time.
-   */
+  /** The most comma-separated parts of any name. Bounds the search, so that a long filter value takes linear time. */
   readonly maxParts: number;
 }
 

@@ -1,7 +1,7 @@
 import { ABBREVIATION_PATTERN, MAX_ABBREVIATION_LENGTH } from '../../http/openapi/openapi-schemas.ts';
 import { object, oneOf, text, type CompletedOf } from '../fields.ts';
 
-/** A line of `certifications.ndjson`. Stored and imported records are compared in the order of the fields. */
+/** A line of `certifications.ndjson`. */
 export const certificationFields = object({
   abbreviation: {
     ...text,

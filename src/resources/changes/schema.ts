@@ -73,5 +73,4 @@ export const changesPage = object(
   { $id: 'ChangesPage', description: 'A page of changes.' },
 );
 
-/** All named schemas of the feed for the OpenAPI document. */
 export const changesSchemas = [feedKind, change, feedMeta, changesPage];

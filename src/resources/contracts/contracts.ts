@@ -107,7 +107,6 @@ export function registerContracts(v1: FastifyInstance, services: Services, index
 
 const text = withUpdatedAt(sql<string>`record.document`, 'changed_publication');
 
-/** Contracts as listed. */
 export const listedContracts: ListedRecords = {
   name: 'contracts',
   table: 'contracts',

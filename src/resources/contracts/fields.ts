@@ -1,7 +1,7 @@
 import { filledText, id, nullable, object, set, text, timestamp, type CompletedOf } from '../fields.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
 
-/** A line of `contracts.ndjson`. Stored and imported records are compared in the order of the fields. */
+/** A line of `contracts.ndjson`. */
 export const contractFields = object(
   {
     id,

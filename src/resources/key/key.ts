@@ -170,7 +170,7 @@ interface OwnKeyRow extends SeenEvents {
   readonly requests: number | null;
 }
 
-/** A key of a partner, in a row for each of the days with requests. One index lookup per day, in usage's primary key. */
+/** A partner's key, in a row for each of the days with requests. One lookup per day in the primary key of `usage`. */
 export function ownKey(engine: Engine): RawBuilder<OwnKeyRow> {
   return sql<OwnKeyRow>`
     select seen.*, own.id, own.environment, own.created_at, own.expires_at, own.replaced_by, used.day, used.requests

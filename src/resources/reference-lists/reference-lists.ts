@@ -23,7 +23,6 @@ export const namedRef = object(
 
 const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
 
-/** For the OpenAPI document. */
 export const LEAD_ENTITY_EXAMPLE = { id: 'le_city_of_pittsburgh_d85d', name: 'City of Pittsburgh' };
 export const COOP_EXAMPLE = { id: 'co_costars_963a', name: 'COSTARS' };
 export const CITY_SERVICE_EXAMPLE = { id: 'cs_adhesive_tape_1ae0', name: 'Adhesive tape' };
@@ -90,8 +89,8 @@ interface NamedRefId {
 }
 
 /**
- * The IDs after the parameter `after` of lead entities or coops that are granted or named by a visible contract, or of all
- * city services; a single row without an ID if there are none. Served by the primary key.
+ * The IDs after the parameter `after` of lead entities or coops that are granted or named by a visible contract, or of
+ * all city services; a single row without an ID if there are none. Served by the primary key.
  */
 export function namedRefIds(
   engine: Engine,
@@ -109,10 +108,7 @@ export function namedRefIds(
     order by listed.id`;
 }
 
-/**
- * Granted, or named by a contract that the other kind of grant makes visible: one lookup per granted entity of that
- * kind.
- */
+/** Granted, or of a contract that the other kind of grant makes visible: one lookup per granted entity of that kind. */
 function isGrantedOrNamed(engine: Engine, table: NamedRefTable): RawBuilder<SqlBool> {
   const [column, otherColumn, otherList] =
     table === 'coops' ? ['coop_id', 'lead_entity_id', 'lead_entities'] : ['lead_entity_id', 'coop_id', 'coops'];

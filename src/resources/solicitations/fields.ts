@@ -13,7 +13,7 @@ import {
 } from '../fields.ts';
 import { withoutClosingBrace } from '../finished-text.ts';
 
-/** A line of `solicitations.ndjson`. Stored and imported records are compared in the order of the fields. */
+/** A line of `solicitations.ndjson`. */
 export const solicitationFields = object(
   {
     id: {

@@ -159,7 +159,6 @@ export const count = object(
   { $id: 'Count', description: 'The number of matching records.' },
 );
 
-/** All named schemas of solicitations for the OpenAPI document. */
 export const solicitationSchemas = [
   solicitationStatus,
   solicitation,

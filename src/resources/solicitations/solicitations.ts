@@ -115,7 +115,6 @@ const finished = (document: RawBuilder<string>): RawBuilder<string> =>
 const closesAt = sql<string | null>`case when record.status = 'open' and record.close_at > ${parameter('now')}
   then record.close_at end`;
 
-/** Solicitations as listed. */
 export const listedSolicitations: ListedRecords = {
   name: 'solicitations',
   table: 'solicitations',
@@ -127,7 +126,6 @@ export const listedSolicitations: ListedRecords = {
   isServed: sql<SqlBool>`record.status <> 'draft'`,
 };
 
-/** Solicitations as in their details. */
 export const detailedSolicitations: ListedRecords = {
   ...listedSolicitations,
   text: finished(sql<string>`record.document || record.detail`),

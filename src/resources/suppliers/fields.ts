@@ -9,7 +9,7 @@ const state: Field<string> = {
   description: 'must be a USPS two-letter state code in capitals',
 };
 
-/** A line of `suppliers.ndjson`. Stored and imported records are compared in the order of the fields. */
+/** A line of `suppliers.ndjson`. */
 export const supplierFields = object(
   {
     id,

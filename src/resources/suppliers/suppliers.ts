@@ -143,7 +143,6 @@ export function registerSuppliers(
 const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
   withUpdatedAt(sql<string>`record.document || ',"certifications":' || ${certifications}`, 'changed_publication');
 
-/** Suppliers as listed. */
 export const listedSuppliers: ListedRecords = {
   name: 'suppliers',
   table: 'suppliers',
@@ -153,7 +152,6 @@ export const listedSuppliers: ListedRecords = {
   bytes: sql<number>`octet_length(record.document) + octet_length(record.certifications_preview)`,
 };
 
-/** Suppliers as in their details. */
 export const detailedSuppliers: ListedRecords = {
   ...listedSuppliers,
   text: textWith(sql<string>`record.certifications_all`),
