@@ -52,11 +52,6 @@ export function dayOf(epochMs: number): string {
   return formatTimestamp(epochMs).slice(0, 10);
 }
 
-/** The timestamp one millisecond later. */
-export function nextMillisecond(timestamp: string): string {
-  return addMilliseconds(timestamp, 1);
-}
-
 /** The timestamp moved by a number of milliseconds, which can be negative. */
 export function addMilliseconds(timestamp: string, milliseconds: number): string {
   return formatTimestamp(Date.parse(timestamp) + milliseconds);

@@ -1,3 +1,4 @@
+import type { NotNull } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { DAY_MS } from '../timestamp.ts';
 import type { KeyEnvironment } from './keys.ts';
@@ -27,15 +28,13 @@ export async function listExpiringKeys(
   environment: KeyEnvironment,
   now: string,
 ): Promise<ExpiringKey[]> {
-  const rows = await kysely
+  return kysely
     .selectFrom('access.keys as key')
     .innerJoin('access.partners as partner', 'partner.id', 'key.partner_id')
-    .select(['key.id', 'partner.name', 'key.expires_at', 'key.replaced_by'])
+    .select(['key.id', 'partner.name as partner', 'key.expires_at as expiresAt', 'key.replaced_by as replacedBy'])
     .where('key.environment', '=', environment)
     .where('key.revoked_at', 'is', null)
     .where('key.expires_at', '>', now)
+    .$narrowType<{ expiresAt: NotNull }>()
     .execute();
-  return rows.flatMap(({ id, name, expires_at: expiresAt, replaced_by: replacedBy }) =>
-    expiresAt === null ? [] : [{ id, partner: name, expiresAt, replacedBy }],
-  );
 }

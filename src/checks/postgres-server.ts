@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { OpenDatabase, Database } from '../database/database.ts';
 import { openForServing } from '../database/open.ts';
+import { firstRow } from '../database/statement.ts';
 import { isTlsError, reasonOf, TOO_MANY_CONNECTIONS } from '../database/postgres/postgres-errors.ts';
 import { fail, type Finding } from './finding.ts';
 
@@ -87,11 +88,9 @@ export async function readAbilities({ kysely }: Database) {
     cross join lateral (select nspname || '.' || relname) as named (place)
     where relkind in ('r', 'p', 'v', 'm')
     order by place, privilege`.execute(kysely);
-  const [role] = roles;
-  if (role === undefined) throw new Error('a query without a table returned no row');
   const lacked = rows.filter(({ isHeld }) => !isHeld);
   return {
-    ...role,
+    ...firstRow(roles),
     hasTables: rows.length > 0,
     lacksToServe: lacked.filter(({ toServe }) => toServe),
     lacksForCommands: lacked.filter(({ forCommands }) => forCommands),

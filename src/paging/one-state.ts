@@ -8,7 +8,7 @@ import { firstRow, parameter } from '../database/statement.ts';
 import { callerOf } from '../http/request/pipeline.ts';
 import type { ChangedSince } from '../index/conditions.ts';
 import { OtherStateError } from '../index/statements.ts';
-import { addMilliseconds, EPOCH, nextMillisecond } from '../timestamp.ts';
+import { addMilliseconds, EPOCH } from '../timestamp.ts';
 
 /** The last release and grant change that a statement saw, and the revision under which its results can be cached. */
 export interface SeenEvents {
@@ -51,7 +51,7 @@ export function lastEvent({ published_at, grants_changed_at }: Events): string {
 /** One millisecond after the last event. */
 export function watermarkOf(events: Events): string {
   const last = lastEvent(events);
-  return last === EPOCH ? EPOCH : nextMillisecond(last);
+  return last === EPOCH ? EPOCH : addMilliseconds(last, 1);
 }
 
 /**

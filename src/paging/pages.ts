@@ -53,9 +53,7 @@ export async function findInScope<Found extends { readonly catalog: string }>(
 ): Promise<Found> {
   const catalog = await index.catalog();
   const conditions = await conditionsIn({ index, scope, since, catalog });
-  const found = await find([index.visibility.in(scope), ...conditions]);
-  if (found.catalog !== catalog) throw new OtherStateError();
-  return found;
+  return inState(catalog, await find([index.visibility.in(scope), ...conditions]));
 }
 
 /** Records that have all words of a text. */

@@ -108,8 +108,8 @@ async function sendPage(
   changes: ChangesRequest,
   forget: () => void,
 ): Promise<FastifyReply> {
-  const { database, clock, cursorSecret } = services;
-  const { position, binding } = changes;
+  const { database, clock } = services;
+  const { position } = changes;
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
   const { row, watermark, revision } = await readInOneState<ChangesPiece & Listed>(database, request, {
@@ -122,11 +122,8 @@ async function sendPage(
   });
   const isComplete = row.complete !== null;
   countComplete(services, request, changes, row.complete);
-  const nextCursor =
-    row.next === null
-      ? null
-      : encodeCursor(cursorSecret, binding, { after: positionText(row.listing, isComplete, row.next), watermark });
-  const meta = { next_cursor: nextCursor, limit, reset: isComplete, watermark: nextCursor === null ? watermark : null };
+  const { next_cursor, ...end } = endOf(services, changes, { ...row.listing, watermark, isComplete }, row.next);
+  const meta = { next_cursor, limit, ...end };
   const items = Buffer.from(row.bytes).toString().trimEnd().replaceAll('\n', ',');
   return sendResponse(request, reply, {
     body: `{"data":[${items}],"meta":${JSON.stringify(meta)}}`,
@@ -152,7 +149,7 @@ async function sendChangesStream(
   changes: ChangesRequest,
   forget: () => void,
 ): Promise<FastifyReply> {
-  const { database, clock, cursorSecret } = services;
+  const { database, clock } = services;
   const { position, binding } = changes;
   const { parameters, method, headers } = request;
   const { limit = UNLIMITED } = parameters as { limit?: number };
@@ -196,12 +193,7 @@ async function sendChangesStream(
       left -= piece.count;
       if (piece.count > 0) yield piece.bytes;
     }
-    const nextCursor =
-      next === null
-        ? null
-        : encodeCursor(cursorSecret, binding, { after: positionText(begun, isComplete, next), watermark });
-    const meta = { next_cursor: nextCursor, reset: isComplete, watermark: nextCursor === null ? watermark : null };
-    yield Buffer.from(`${JSON.stringify({ meta })}\n`);
+    yield Buffer.from(`${JSON.stringify({ meta: endOf(services, changes, begun, next) })}\n`);
   }
   return sendBytes(request, reply, { etag: row.etag, count: row.count, format: 'ndjson', name: 'changes' }, lines);
 }
@@ -221,9 +213,18 @@ function countComplete(
 
 const kindsOf = ({ kinds }: ChangesListing): IndexedKind[] => kinds.map(({ kind }) => kind);
 
-/** A position as the text in a cursor, with what the first page decided. */
-function positionText(listing: ChangesListing, isComplete: boolean, { kind, after }: FeedPosition): string {
-  return [isComplete ? 'complete' : 'changes', kindsOf(listing).join(), kind, after ?? ''].join(' ');
+/** The `meta` of a page or stream: the cursor of the next, or on the last one the watermark. */
+function endOf(
+  { cursorSecret }: Services,
+  { binding }: ChangesRequest,
+  listing: ChangesListing & { readonly watermark: string; readonly isComplete: boolean },
+  next: FeedPosition | null,
+) {
+  const { watermark, isComplete: reset } = listing;
+  if (next === null) return { next_cursor: null, reset, watermark };
+  // With the position, what the first page decided.
+  const after = [reset ? 'complete' : 'changes', kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
+  return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, watermark: null };
 }
 
 function parsePosition(text: string): FeedPosition & { isComplete: boolean; kinds: readonly IndexedKind[] } {

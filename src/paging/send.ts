@@ -15,6 +15,7 @@ import {
   conditionsOf,
   type ConditionsIn,
   findInScope,
+  inState,
   type IndexQuery,
   type ListedRecords,
   UNLIMITED,
@@ -27,7 +28,6 @@ import type { ParameterValues } from '../database/database.ts';
 import { firstRow } from '../database/statement.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
-import { OtherStateError } from '../index/statements.ts';
 import type { CsvColumn } from './csv.ts';
 import { sendStream } from './stream.ts';
 
@@ -160,8 +160,7 @@ export async function sendCount(
         index.count(conditions),
       );
       const seen = firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
-      if (seen.catalog !== catalog) throw new OtherStateError();
-      return { ...seen, total };
+      return { ...inState(catalog, seen), total };
     },
   });
   return sendResponse(request, reply, {
