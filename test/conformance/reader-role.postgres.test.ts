@@ -61,6 +61,7 @@ test.each(PARTNERS)(
 test('with the reader role, pds serve writes usage and logs no other warning', async () => {
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
+  await serving.closed;
   const usage = await started.service.database.kysely.selectFrom('access.usage').selectAll().execute();
   const requests = usage.reduce((sum, row) => sum + row.requests, 0);
   expect(requests).toBeGreaterThan(PARTNERS.length * REQUESTS_PER_PARTNER);

@@ -77,6 +77,7 @@ test('commands and the service connect over TLS to a server with a trusted certi
     client.close();
     serving.kill('SIGTERM');
     await serving.exited;
+    await serving.closed;
   }
   expect(serving.output()).not.toContain(ROLE.password);
 }, 60_000);

@@ -146,6 +146,7 @@ describe('pds serve', () => {
     });
     expect(failures).toEqual([]);
     expect(await service.exited).toEqual([0, null]);
+    await service.closed;
     expect(service.output()).not.toContain(ALONE);
   });
 

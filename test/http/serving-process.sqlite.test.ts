@@ -110,6 +110,7 @@ describe('pds serve', () => {
   test('rejects --demo outside dev', async () => {
     const serving = serve({ PDS_ENVIRONMENT: 'uat' }, '--demo');
     expect(await serving.exited).toEqual([1, null]);
+    await serving.closed;
     expect(serving.output()).toContain('requires PDS_ENVIRONMENT=dev');
   });
 
@@ -120,6 +121,7 @@ describe('pds serve', () => {
     await own.drop();
     for (const pid of pidsOf(serving, 'Server listening')) process.kill(pid, 'SIGKILL');
     expect(await serving.exited).toEqual([1, null]);
+    await serving.closed;
     // Log lines about the database, from workers still running, do not begin with "error:".
     expect(serving.output().match(/^error: .*database/gm)).toHaveLength(1);
   }, 60_000);

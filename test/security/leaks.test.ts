@@ -168,6 +168,7 @@ test('logs, metrics, crash reports, command lines and memory of a server and its
     client.close();
     serving.kill('SIGTERM');
     await serving.exited;
+    await serving.closed;
   }
   expect(serving.output()).toContain('boom');
   seen.set('log', serving.output());

@@ -109,6 +109,7 @@ test('workers that shut down together, all writing at once, lose no counts', asy
   for (const client of clients) client.close();
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
+  await serving.closed;
   expect(serving.output()).not.toContain('was not written');
   expect(await total()).toBe(270);
 });
