@@ -9,8 +9,8 @@ export const EPOCH = '1970-01-01T00:00:00.000Z';
 const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
 /**
- * Fast path: a UTC timestamp with seconds or milliseconds, up to the 30th of a month (in February, the 28th). An import
- * reads many of them twice, and building a `Date` for each took several times as long.
+ * Fast path: a UTC timestamp with seconds or milliseconds, on a day that every such month has (up to the 30th, in
+ * February the 28th). An import reads many of them twice, and building a `Date` for each took several times as long.
  */
 const USUAL =
   /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30))T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;

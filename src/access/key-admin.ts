@@ -48,7 +48,7 @@ export interface KeyOptions {
   readonly environment: KeyEnvironment;
   /** Null for a key that never expires. */
   readonly lifetimeMs: number | null;
-  /** See `checkLabel`. */
+  /** Null or omitted for none. See `checkLabel`. */
   readonly label?: string | null;
 }
 

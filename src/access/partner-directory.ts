@@ -176,7 +176,7 @@ export class PartnerDirectory {
     const { database, requestsPerMinute } = this.#options;
     let before = this.#revision;
     let stored = await findStoredKey(database, id, requestsPerMinute);
-    // The revision changed during the read, so the result may be older. A second read begins after that change.
+    // This process read another revision meanwhile, so the result can be older. A second read begins after that change.
     if (stored !== null && this.#revision !== before && stored.partner.revision !== this.#revision) {
       before = this.#revision;
       stored = await findStoredKey(database, id, requestsPerMinute);

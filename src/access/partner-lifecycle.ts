@@ -23,8 +23,8 @@ export async function renamePartner(database: Database, clock: Clock, name: stri
 }
 
 /**
- * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays, marked as deleted, so
- * that no later partner gets its ID and sees its usage, and a restore of an older backup can delete it again.
+ * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays, marked as deleted: no
+ * later partner gets its ID and sees its usage. A restore of an older backup can then delete it again.
  *
  * @returns the public IDs of the keys that were active, and the number of grants.
  * @throws OperatorError if there is no such partner.

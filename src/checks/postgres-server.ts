@@ -68,7 +68,7 @@ export interface TablePrivilege {
 }
 
 /**
- * Reads the abilities of the current role, without needing any privilege. `roles.sql` lists the privileges.
+ * Reads the abilities of the current role, without needing any privilege. `roles.sql` has those of each role.
  * `mayCreate`: whether it can create schemas, as the first migration does.
  */
 export async function readAbilities({ kysely }: Database) {

@@ -8,7 +8,8 @@ import { checkSqlite } from './sqlite.ts';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs.
+ * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs, if
+ * `verifyIndex` does.
  *
  * @param describe formats an error of a database, without secrets.
  * @param verifyIndex called if the database can be read.

@@ -156,7 +156,7 @@ export async function migratingWithProgress<T>(
 /**
  * Whether an earlier command or start has created the database. Creates nothing.
  *
- * @param waits reports that it waits for a primary; without this, it does not wait.
+ * @param waits gets the message that a primary is awaited; without it, none is awaited.
  * @throws SchemaVersionError if this version cannot use its schema.
  */
 export async function hasDatabase(

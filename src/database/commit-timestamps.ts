@@ -52,7 +52,10 @@ export async function readLastEvents({ kysely }: Database): Promise<LastEvents> 
 /** How many revisions are kept, for servers that have read one of them. */
 const MAX_REVISIONS = 10_000;
 
-/** Must be the first statement of a change of partners, keys, grants or the catalog: servers poll the revision. */
+/**
+ * Every change of partners, keys, grants or the catalog makes a new revision, which servers poll. Must be its first
+ * statement on `access`: it locks `access.clock`, so that nothing read there afterwards is outdated.
+ */
 export async function bumpRevision({ kysely }: Database): Promise<void> {
   await kysely
     .updateTable('access.clock')

@@ -30,7 +30,7 @@ export interface Database {
   readonly runEach?: (text: string, parameterLists: Iterable<readonly unknown[]>) => void;
   /** PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert. */
   readonly copyRows?: CopyRows;
-  /** Empties the catalog's WAL outside transactions; false if a reader prevents it. SQLite only, if opened to write. */
+  /** Empties the catalog's WAL; false if a reader prevents it. SQLite only, on databases opened for a command. */
   readonly emptyLog?: () => boolean;
 }
 
@@ -136,6 +136,7 @@ export interface PoolState {
   readonly isCircuitClosed: boolean;
   readonly total: number;
   readonly idle: number;
+  /** Requests for a connection. */
   readonly waiting: number;
   /** The pool's limit. */
   readonly most: number;
@@ -171,7 +172,7 @@ export async function inSnapshot<T>(database: Database, work: (snapshot: Databas
   }
 }
 
-/** Rolls back a failed transaction, and gives back the disk space that it took. Callers report the original error. */
+/** Rolls back, and gives back the disk space that was taken. Does not throw, so that callers report their own error. */
 export async function rollBack(database: Database, transaction: ControlledTransaction<Tables>): Promise<void> {
   await endTransaction(transaction);
   try {

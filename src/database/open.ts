@@ -9,7 +9,7 @@ export function configuredDatabase(config: DatabaseConfig): ConfiguredDatabase {
 }
 
 /**
- * Opens a database for reading; see `ConfiguredDatabase`.
+ * Opens a database for reading. For `replicaUrls`, see `ConfiguredDatabase.openForServing`.
  *
  * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
@@ -21,6 +21,7 @@ export function openForServing(config: DatabaseConfig, replicaUrls?: readonly st
  * Opens a database for a command that can write. Creates SQLite's files if they are missing.
  *
  * @param operator the author recorded with each change; without one the author is `unknown`.
+ * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
 export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
   const opened = configuredDatabase(config).openForCommands();

@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { isOneOf } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-/** Inserts rows with a new key (`isNew`), on PostgreSQL by COPY; replaces the others. All have the same columns. */
+/** Inserts rows with a new key (`isNew`), on PostgreSQL by COPY; replaces the others. All must have the same columns. */
 export async function writeRows(
   database: Database,
   table: keyof Tables,

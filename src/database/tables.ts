@@ -97,7 +97,7 @@ interface PublishedRow {
   id: string;
   /** Hash of the imported line: if equal, the line need not be parsed. Empty if unknown. */
   line_hash: string;
-  /** The release that last changed the served record. `updated_since`, as a release, is compared with it. */
+  /** The release that last changed the served record. `updated_since` is converted to a release and compared. */
   changed_publication: number;
   /** The `updated_at` from the first import; null once a release's timestamp replaced it. */
   updated_at: string | null;
@@ -214,6 +214,7 @@ interface AuditRow {
   action: string;
   /** The name of the affected partner or key owner; null for none. */
   partner: string | null;
+  /** The public ID of the affected key; null for none. */
   key_id: string | null;
   /** JSON with further details. Never a secret. */
   details: string;

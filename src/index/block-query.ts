@@ -26,7 +26,7 @@ interface RowsToRead {
 /** Evaluates conditions on one block: finds which sets are cached, takes the others, and intersects. */
 export class BlockQuery {
   readonly block: Block;
-  /** The rows to read before {@link match} or {@link first}, by the key that {@link take} passes to `setOf`. */
+  /** The rows to read before {@link match} or {@link first}, by the key of their set. */
   readonly missing = new Map<string, RowsToRead>();
   #conditions: readonly Condition[];
   readonly #cache: SetCache;

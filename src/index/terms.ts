@@ -42,7 +42,7 @@ export function visibleSince(release: number): string {
 /** Sorts after every {@link visibleTerm}. */
 export const VISIBLE_END = '@visible>';
 
-/** The term of a supplier named by an owner's contract since a release. Its own last change can be earlier. */
+/** The term of a supplier named by an owner's contract since a release. The supplier's last change can be earlier. */
 export function visibleTerm({ owner, since }: SupplierPath): string {
   return `${visibleSince(since)} ${owner}`;
 }

@@ -17,7 +17,7 @@ const MAX_PREFIX_LENGTH = 3;
  * and digits. Takes linear time.
  */
 export function wordsOf(text: string): string[] {
-  // Fast path for most texts: nothing to decompose, and a cheaper expression.
+  // Fast path for most texts: nothing to decompose, and a cheaper expression gives the same words.
   const words = isAscii(text)
     ? text.toLowerCase().match(/[a-z0-9]+/g)
     : foldCase(decompose(text)).match(/[\p{L}\p{Nd}]+/gu);

@@ -13,8 +13,9 @@ export type Reading = number | readonly Sample[] | undefined;
 type Register = (name: string, help: string, read: () => Reading | Promise<Reading>) => void;
 
 /**
- * Registers metrics whose values other parts keep. Values of workers are summed, except that `minGauge` and `maxGauge`
- * take the least and the greatest. `name` and `get` are all that prom-client needs to print or aggregate a metric.
+ * Functions that register metrics whose values other parts keep. Values of workers are summed, except that `minGauge`
+ * and `maxGauge` take the least and the greatest. `name` and `get` are all that prom-client needs to print or aggregate
+ * a metric.
  */
 export function metricsOf(registry: Registry) {
   const registerAs =

@@ -220,7 +220,7 @@ function linesOf(bytes: Uint8Array, kind: IndexedKind): FeedLine[] {
   return texts.map((text) => ({ id: text.slice(start, text.indexOf('"', start)), text }));
 }
 
-/** A record's text as a line of the feed. It is the last field, so that a reader can store it without parsing. */
+/** A line of the feed. The record is its last field, so that a reader can store it without parsing. */
 export function recordLine(kind: IndexedKind, text: RawBuilder<string>): RawBuilder<string> {
   return sql<string>`${sql.lit(beginningOf(kind))} || record.id || '","record":' || ${text} || '}'`;
 }

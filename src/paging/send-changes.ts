@@ -213,7 +213,7 @@ function countComplete(
 
 const kindsOf = ({ kinds }: ChangesListing): IndexedKind[] => kinds.map(({ kind }) => kind);
 
-/** The `meta` of a page or stream: the cursor of the next, or on the last one the watermark. */
+/** The `meta` of a page, without `limit`, or of a stream: the cursor of the next one, or else the watermark. */
 function endOf(
   { cursorSecret }: Services,
   { binding }: ChangesRequest,
@@ -222,7 +222,7 @@ function endOf(
 ) {
   const { watermark, isComplete: reset } = listing;
   if (next === null) return { next_cursor: null, reset, watermark };
-  // With the position, what the first page decided.
+  // What the first page decided, and the position.
   const after = [reset ? 'complete' : 'changes', kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
   return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, watermark: null };
 }

@@ -76,7 +76,7 @@ interface Beginning extends SeenEvents {
 }
 
 /**
- * Responds with `limit` records of a list, or all of them. They are read in pieces while they are sent, so a slow
+ * Responds with all records of a list, or the first `limit`. They are read in pieces while they are sent, so a slow
  * reader occupies next to no memory. If the stream cannot be completed, its connection is reset. Costs a unit of the
  * partner's rate limit for each 2,000 records, at most half of that limit, counted before the body.
  */

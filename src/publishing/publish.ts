@@ -34,7 +34,7 @@ export interface PublishOptions extends RemovalOptions, Omit<WorkHooks, 'onProgr
   changes?: ChangeSink;
   /** Positions per index block; tests lower it to fill blocks. */
   blockSize?: number;
-  /** Called with the bytes of a source read, and its lines processed, since the last call. */
+  /** Called with the numbers of bytes read from disk and of lines processed since the last call. */
   onRead?: (source: Source, bytes: number, lines: number) => void;
 }
 

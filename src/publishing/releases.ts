@@ -12,7 +12,8 @@ export async function nextReleaseNumber({ kysely }: Database): Promise<number> {
 }
 
 /**
- * Draws a release's timestamp, and stores the release. Only the audit entry follows, since this locks `access.clock`.
+ * Draws a release's timestamp, and stores the release. Call it last but for the audit entry: it locks `access.clock`,
+ * for which keys and grants wait.
  *
  * @param after a timestamp that the release's must also exceed.
  */

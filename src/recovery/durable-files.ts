@@ -56,7 +56,7 @@ export function makeLastFolder(folder: string): () => void {
   };
 }
 
-/** Copies owner and permissions from `model`. `mode` replaces its permissions, for example if it is a folder. */
+/** Copies owner and permissions from `model`. If `model` is a folder, `mode` gives the permissions. */
 export function makeLike(path: string, model: string, mode?: number): void {
   const { uid, gid, mode: ofModel } = statSync(model);
   chmodSync(path, mode ?? ofModel & 0o777);

@@ -41,6 +41,7 @@ export interface RestoreReport {
   readonly access: {
     /** Names of the partners that this restore suspended. */
     readonly suspended: readonly string[];
+    /** Names of the partners that the backup already had as suspended. */
     readonly suspendedBefore: readonly string[];
     /** False if the replaced database was missing, unreadable or another one. */
     readonly hasKeptHistory: boolean;
@@ -52,9 +53,9 @@ export interface RestoreReport {
 }
 
 /**
- * Replaces the catalog of a SQLite database with that of a backup; if `withAccess`, also partners, keys and grants.
- * A mistake or damage rarely affects those, and an older state of them would undo revocations made since the backup: so
- * then every partner is suspended, and the audit trail and usage since the backup are kept.
+ * Replaces the catalog of a SQLite database with that of a backup. Partners, keys and grants stay: a mistake or damage
+ * rarely affects those, and an older state of them would undo revocations made since the backup. `withAccess` replaces
+ * them too, suspends every partner, and keeps the audit trail and usage since the backup.
  *
  * The files are verified, copied beside the database, cleaned of triggers and views, migrated and recovered there:
  * their timestamps continue after all those in the replaced database. Then a rename puts each file in place, the
@@ -224,7 +225,7 @@ function restrictAccess({ connection }: ReplacedFile, stagedAccess: string, cloc
 const COMPANIONS = ['-wal', '-shm', '-journal'];
 
 /**
- * @returns the paths of the replaced files.
+ * @returns the paths to which the replaced files were moved.
  * @throws OperatorError if another process created a file meanwhile.
  */
 function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): string[] {

@@ -99,7 +99,7 @@ function parseTarget(url: string): DatabaseConfig {
   }
 }
 
-/** The error's engine shows whether it is from the source or the target. */
+/** The error's engine shows whether it is from the source or the target; if both have the same, it names the target. */
 function describe(error: unknown, source: DatabaseConfig, target: DatabaseConfig): string {
   const engine = sqliteCode(error) === null ? 'postgres' : 'sqlite';
   if (target.engine !== engine) return describeFailure(error, source);

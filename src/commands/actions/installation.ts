@@ -73,7 +73,7 @@ function verifySample(database: DatabaseConfig): Promise<Finding[]> {
   );
 }
 
-/** @throws InterruptedError after a signal. */
+/** Has no time limit, unlike the other checks. @throws InterruptedError after a signal. */
 async function verifyAll(database: DatabaseConfig, output: Output): Promise<Finding[]> {
   const progress = startProgress(output, 'Interrupted: the index was not fully verified. Nothing was changed.');
   try {
@@ -95,7 +95,7 @@ const HIDDEN = '***';
 
 /**
  * `pds config`: prints all settings in force, invalid ones too, without passwords, and where each is set. The options
- * are those of `pds serve`. Returns exit code 1 if a setting is invalid.
+ * are those of `pds serve` that override a setting. Returns exit code 1 if a setting is invalid.
  */
 export async function showConfig(
   output: Output,

@@ -116,7 +116,7 @@ const MAX_SHOWN = 50;
 
 /**
  * `pds find lead-entity|coop TEXT`: lists ids and names, by name. Matches names as `q` of the API does: every word of
- * the text begins one of its words, or has the same stem. Also matches ids that begin with the text.
+ * the text begins a word of the name, or has the same stem. Also matches ids that begin with the text.
  *
  * @returns 1 if nothing matches, as `grep` does.
  */

@@ -59,9 +59,9 @@ const RETRY_MS = 250;
 const LAST_WRITE_MS = 1_000;
 
 /**
- * Writes the log to standard output through pino's destination, and never throws or blocks. After a full disk, a
- * stalled reader or none, logging resumes when possible, and `onRecovery` is called if `onFailure` was or lines were
- * dropped.
+ * Writes the log to standard output through pino's destination, and never throws or blocks: the service continues
+ * without its log while the disk is full, or the reader stalled or gone. `onFailure` is called once for each such time,
+ * `onRecovery` when a write succeeds after it, or after lines were dropped.
  */
 function openLogOutput(
   maxWrite: number,

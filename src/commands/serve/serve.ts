@@ -112,7 +112,7 @@ async function checkPort({ host, port }: Config): Promise<void> {
   await once(server, 'close');
 }
 
-/** Done once, before the database is opened for reading. Returns whether it has the demo key. */
+/** Done once, before the database is opened for reading. Returns whether `demo` found or created the demo key. */
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
   await using database = openForCommands(config.database, operatorOfProcess(config));
   const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));

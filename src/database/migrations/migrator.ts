@@ -26,7 +26,7 @@ interface SchemaState {
 
 export type MigrateOptions = Pick<WorkHooks, 'onProgress' | 'onWaiting'>;
 
-/** Upgrades begin with the migration, so a server can find a newer schema, and accepts one with only additions. */
+/** Upgrades begin with the migration: servers accept a newer schema that they can read, commands none. */
 export type SchemaUse = 'serve' | 'command';
 
 /**
@@ -225,7 +225,7 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
   return newest?.number ?? null;
 }
 
-/** Creates the ledger, the table of the migrations that ran. */
+/** The statement that creates the ledger, the table of the migrations that ran. */
 export function ledgerStatement(group: TableGroup): string {
   return `create table if not exists ${group}.migrations (
     number bigint primary key, name text not null, applied_at text not null)`;

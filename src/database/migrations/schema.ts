@@ -5,7 +5,7 @@ export type TableGroup = 'catalog' | 'access';
 
 /** How a group of tables is created, and how those of the version before are brought up. */
 export interface GroupSchema {
-  /** The number in the ledger: no two schemas of a database have the same. */
+  /** The number in the ledger: each change of this group's tables gets a new one. */
   readonly number: number;
   /** The name of the first migration. */
   readonly name: string;
@@ -26,7 +26,7 @@ interface Upgrade {
   readonly from: readonly number[];
   /** @throws SchemaVersionError if the stored rows do not fit the new tables. */
   check?(transaction: Database): Promise<void>;
-  /** In order. PostgreSQL's must not hold locks for long that readers wait for. `applied` is the ledger's number. */
+  /** In order. PostgreSQL's must not hold locks for long that readers wait for. `applied` is the former number. */
   statements(engine: Engine, applied: number): string[];
 }
 

@@ -64,7 +64,7 @@ export function postgresDatabase(url: string): ConfiguredDatabase {
   };
 }
 
-/** Connects on first use, so this does not throw if the server is down. */
+/** Connects on first use: that the server is down does not make this throw. */
 function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = createPool({

@@ -147,7 +147,7 @@ export class ReadRouter {
     if (revision === this.#newest.revision) replica.currentAtMs = performance.now();
   }
 
-  /** Makes a revision read from the primary the newest, unless that has changed since the read began (`before`). */
+  /** Makes a revision read from the primary the newest, if that is still `before`, as it was when the read began. */
   #setNewest(revision: Revision | null, before: Newest): void {
     if (revision === null || this.#newest !== before || revision === before.revision) return;
     this.#newest = { revision };

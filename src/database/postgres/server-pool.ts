@@ -3,7 +3,6 @@ import pg from 'pg';
 import { type PoolState, DatabaseBusyError, DatabaseUnavailableError } from '../database.ts';
 import { isConnectionLost, isTimeout, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { READ_REVISION, type Revision } from '../revision.ts';
-import { firstRow } from '../statement.ts';
 
 /** How long a request waits for a connection. */
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -163,7 +162,8 @@ export class ServerPool {
     // `pg` takes a timeout for each query, which its types omit.
     const query = { text: PROBE, query_timeout: this.#probeTimeoutMs };
     const { rows } = await runAndRelease(await this.#probe.connect(), query, this.isUnfit);
-    const row = firstRow(rows as Probed[]);
+    const [row] = rows as Probed[];
+    if (row === undefined) throw new Error('access.clock is empty');
     // The pool reads its option for each new connection.
     this.#probeTimeoutMs = this.#probe.options.connectionTimeoutMillis = PROBE_TIMEOUT_MS;
     return row;

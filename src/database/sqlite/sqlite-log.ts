@@ -2,8 +2,8 @@ import type { DatabaseSync } from 'node:sqlite';
 import { freeBytes, logBytes, SMALL_BYTES, SQLITE_BUSY, SQLITE_FULL, sqliteCode } from './sqlite-files.ts';
 
 /**
- * Empties the catalog's log if it is large or the disk nearly full. Waits for readers up to the busy timeout. The log
- * keeps every page that a transaction wrote, even if it was rolled back, until no process has the database open.
+ * Empties the catalog's log if it is large or the disk nearly full. Waits for readers up to the busy timeout. Otherwise
+ * the log keeps every page that a transaction wrote, even if it was rolled back, until no process has the database open.
  *
  * @returns false if a reader prevented it.
  */

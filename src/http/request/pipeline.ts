@@ -187,6 +187,7 @@ async function authenticate(
 
 async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, limits: RequestLimits): Promise<void> {
   const limitResult = await limits.countRequest(partner);
+  // Before the refusal: a 429 has these headers too.
   reply.headers(limitHeaders(partner, limits, limitResult));
   if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
 }

@@ -85,7 +85,7 @@ export class EncodedText {
     this.#compressed.set(encoding, bytes);
   }
 
-  /** The string on first use, for most texts the only one; then a buffer, so that it is not encoded on every send. */
+  /** The string on first use, for most texts the only one; then a buffer: the string is not encoded again. */
   #findPlain(): string | Buffer {
     if (!this.#wasSent) {
       this.#wasSent = true;
@@ -187,7 +187,7 @@ const ID_LENGTH = 22;
 const IDS_IN_BLOCK = 256;
 const BLOCK_BYTES = (IDS_IN_BLOCK * ID_LENGTH * 6) / 8;
 
-/** Generates request IDs. A client's own ID is never used: support looks up the ID that a client quotes in the log. */
+/** Generates request IDs. A client's own is never used: clients quote IDs to support, which looks them up in the log. */
 export function requestIds(): () => string {
   let block = '';
   let next = 0;

@@ -14,7 +14,7 @@ export const { createServer, STATUS_CODES } = process.getBuiltinModule('node:htt
 /** Maximum size of the request line and all headers together. */
 export const MAX_HEAD_BYTES = 16_384;
 
-/** What Fastify does in every process. */
+/** Fastify's options that depend on neither settings nor services. */
 export const FRAMEWORK_OPTIONS = {
   // One logger for all: one for each request would cost more than its one line, which gets the request's ID explicitly.
   childLoggerFactory: (parent: FastifyBaseLogger) => parent,
@@ -131,7 +131,7 @@ declare module 'fastify' {
  */
 const LINGER_MS = 500;
 
-/** The same after `linger()`: the first request of a connection accepted last may still be on its way. */
+/** How long they stay open after `linger()`: the first request of a connection accepted last may still be on its way. */
 const LAST_REQUESTS_MS = 100;
 
 /** How long to wait for the rest of a request that has begun to arrive. It may never come. */

@@ -95,7 +95,7 @@ export class IndexChanges<K extends IndexedKind> {
     return number;
   }
 
-  /** Counts a new or changed record of this block. */
+  /** Counts a new record of this block; `replace` and `move` count the others. */
   expectNew(block: number): void {
     const changed = (this.#changed.get(block) ?? 0) + 1;
     this.#changed.set(block, changed);

@@ -7,7 +7,7 @@ const MAX_BEGINNING_BYTES = 16 * 1024;
 const LINE_FEED = 0x0a;
 
 /**
- * Refuses files that do not begin like newline-delimited JSON: one hint is more useful than an error per line.
+ * Refuses files that begin like another format: one hint is more useful than an error per line.
  *
  * @throws ImportRefusedError with one problem per file: what it is, what is expected and how to convert it.
  */

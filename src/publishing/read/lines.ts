@@ -78,7 +78,7 @@ export function decodeLine(bytes: Uint8Array): string | null {
 /**
  * The id of a line, read without parsing it if it begins with `{"id":"`. Null if there is none, or it contains NUL,
  * which PostgreSQL cannot look up. If the line contains `id` twice, the parsed record can have another id. Parsing the
- * record detects both.
+ * line reports both.
  */
 export function lineKey(bytes: Buffer): string | null {
   const plain = startingKey(bytes);

@@ -4,7 +4,7 @@ import { describeTooLong } from './record-schemas.ts';
 
 /**
  * Creates a function that returns the reasons for which an import would refuse a record. It skips references, since
- * their records can be published already, and compares unique fields with the records that it has checked before.
+ * what they name can be published already, and compares unique fields with the records that it has checked before.
  */
 export function recordChecker(): (kind: Kind, record: object) => { field: string; reason: string }[] {
   const parsers = new Map<Kind, ReturnType<typeof lineParser>>();

@@ -4,7 +4,7 @@ import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
 import { keyField, type Kind } from '../../kinds.ts';
 
-/** `--replace` removes at most this share of a kind unless more is allowed: a truncated file looks the same. */
+/** `--replace` removes at most this share of a kind unless more is allowed: a truncated file looks like a removal. */
 const MAX_REMOVED_SHARE = 1 / 5;
 
 /** A removal of more than `MAX_REMOVED_SHARE` of a kind. */

@@ -108,7 +108,7 @@ export function namedRefIds(
     order by listed.id`;
 }
 
-/** Granted, or of a contract that the other kind of grant makes visible: one lookup per granted entity of that kind. */
+/** Granted, or named by a contract that the other kind of grant shows: one lookup per granted entity of that kind. */
 function isGrantedOrNamed(engine: Engine, table: NamedRefTable): RawBuilder<SqlBool> {
   const [column, otherColumn, otherList] =
     table === 'coops' ? ['coop_id', 'lead_entity_id', 'lead_entities'] : ['lead_entity_id', 'coop_id', 'coops'];
