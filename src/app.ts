@@ -6,7 +6,7 @@ import { sendError } from './http/response/errors.ts';
 import { ResponseCache } from './http/response/response-cache.ts';
 import { Admission } from './http/server/admission.ts';
 import { Connections, addDraining, createHttpServer, FRAMEWORK_OPTIONS, registerHealth } from './http/server/server.ts';
-import { UnparsedRequests } from './http/server/unparsed-requests.ts';
+import { unparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
 import { RecordIndex } from './index/record-index.ts';
 import { OpenStreams } from './paging/stream.ts';
@@ -39,7 +39,7 @@ export async function buildApp(
   const loggerInstance: FastifyBaseLogger = logger;
   const admission = new Admission(logger);
   const connections = new Connections();
-  const unparsed = new UnparsedRequests(connections, logger);
+  const unparsed = unparsedRequests(connections, logger);
   const observers = [logRequests(logger), ...services.observers];
   const app: FastifyInstance = fastify({
     ...FRAMEWORK_OPTIONS,

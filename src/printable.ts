@@ -30,3 +30,9 @@ function escapeOf(character: string): string {
   const hex = (character.codePointAt(0) ?? 0).toString(16).padStart(4, '0');
   return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex}`;
 }
+
+/** The host, port and database of a URL, without user and password. */
+export function shownUrl(url: string): string {
+  const { host, pathname } = new URL(url);
+  return `${host}${pathname}`;
+}

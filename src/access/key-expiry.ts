@@ -13,21 +13,11 @@ export interface KeyExpiry {
   readonly warnFromMs: number;
 }
 
-/** A key that will end, for monitoring. */
-export interface ExpiringKey {
-  readonly id: string;
-  readonly partner: string;
-  readonly expiresAt: string;
-  /** The public ID of the key that replaces it; null if it was not rotated. */
-  readonly replacedBy: string | null;
-}
-
-/** All keys of an environment that have an end after `now` and are not revoked. Reads the whole table. */
-export async function listExpiringKeys(
-  { kysely }: Pick<Database, 'kysely'>,
-  environment: KeyEnvironment,
-  now: string,
-): Promise<ExpiringKey[]> {
+/**
+ * All keys of an environment that have an end after `now` and are not revoked, each with the public ID of the key that
+ * replaces it; null if it was not rotated. Reads the whole table.
+ */
+export async function listExpiringKeys({ kysely }: Pick<Database, 'kysely'>, environment: KeyEnvironment, now: string) {
   return kysely
     .selectFrom('access.keys as key')
     .innerJoin('access.partners as partner', 'partner.id', 'key.partner_id')

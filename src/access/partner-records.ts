@@ -1,35 +1,24 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql, type RawBuilder, type Selectable } from 'kysely';
 import type { OpenDatabase } from '../database/database.ts';
 import { revision, type Revision } from '../database/revision.ts';
 import { parameter } from '../database/statement.ts';
-import type { KeyEnvironment } from './keys.ts';
+import type { Tables } from '../database/tables.ts';
 import { type Partner } from './scope.ts';
 import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
 
 /** One row per grant, or one with nulls for a partner without grants. */
-interface PartnerRow {
+interface PartnerRow extends Pick<
+  Selectable<Tables['access.partners']>,
+  'id' | 'name' | 'everything_since' | 'grants_changed_at' | 'suspended_at' | 'requests_per_minute' | 'kinds'
+> {
   readonly revision: Revision;
-  readonly id: number;
   readonly partner_state: string;
-  readonly name: string;
-  readonly everything_since: string | null;
-  readonly grants_changed_at: string;
-  readonly suspended_at: string | null;
-  readonly requests_per_minute: number | null;
-  readonly kinds: string | null;
   readonly granted_kind: 'lead_entity' | 'coop' | null;
   readonly resource_id: string | null;
   readonly granted_at: string | null;
 }
 
-interface KeyRow {
-  readonly digest: string;
-  readonly environment: KeyEnvironment;
-  readonly expires_at: string | null;
-  /** Set once the key was rotated: `expires_at` is then the end of the overlap. */
-  readonly replaced_by: string | null;
-  readonly revoked_at: string | null;
-}
+type KeyRow = Pick<Tables['access.keys'], 'digest' | 'environment' | 'expires_at' | 'replaced_by' | 'revoked_at'>;
 
 /** A partner's `state`, if `access.partners` has the alias `partner`. Each change of grants has its own timestamp. */
 export const partnerState: RawBuilder<string> = sql<string>`

@@ -1,13 +1,14 @@
 import { sql } from 'kysely';
 import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
-import { SERVING_SETTINGS, shownPostgresUrl } from '../database/postgres/postgres.ts';
+import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
 import { readRevision, type Revision, numberOf } from '../database/revision.ts';
 import type { Clock } from '../timestamp.ts';
 import { readAbilities, type TablePrivilege, onPostgres } from './postgres-server.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { setTimeout as delay } from 'node:timers/promises';
+import { shownUrl } from '../printable.ts';
 
 /** The primary's state, which replicas are compared with. */
 export interface PrimaryState {
@@ -22,7 +23,7 @@ export async function checkPrimary(
   environment: Environment,
   clock: Clock,
 ): Promise<{ findings: Finding[]; state: PrimaryState | null }> {
-  const about = `database ${shownPostgresUrl(url)}`;
+  const about = `database ${shownUrl(url)}`;
   let state: PrimaryState | null = null;
   const findings = await onPostgres({ about, url, setting: 'PDS_DATABASE_URL' }, async (database) => {
     const { findings: permissions, mayRead } = await checkPermissions(database);
@@ -124,7 +125,7 @@ const POLL_INTERVAL_MS = 100;
 
 /** Checks one replica. The primary serves the reads that a replica cannot. */
 export function checkReplica(url: string, primary: PrimaryState | null): Promise<Finding[]> {
-  const about = `replica ${shownPostgresUrl(url)}`;
+  const about = `replica ${shownUrl(url)}`;
   return onPostgres({ about, url, setting: 'PDS_REPLICA_URLS' }, async (database) => [
     (await findMismatch(about, database, primary)) ?? (await checkProgress(about, database, primary)),
   ]);

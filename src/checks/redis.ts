@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import type { Redis } from 'ioredis';
-import { openRedis, reasonOf, shownRedisUrl, COMMAND_TIMEOUT_MS, COUNT } from '../rate-limiting/redis-rate-limiter.ts';
+import { openRedis, reasonOf, COMMAND_TIMEOUT_MS, COUNT } from '../rate-limiting/redis-rate-limiter.ts';
 import { ok, fail, warn, type Finding } from './finding.ts';
+import { shownUrl } from '../printable.ts';
 
 const about = 'redis';
 
@@ -13,7 +14,7 @@ const COUNTS = 5;
 
 /** Checks that requests can be counted in Redis, by counting under a name that expires after a second. */
 export async function checkRedis(redisUrl: string): Promise<Finding[]> {
-  const shown = shownRedisUrl(redisUrl);
+  const shown = shownUrl(redisUrl);
   const redis = openRedis(redisUrl, TIMEOUT_MS);
   let connectionError: unknown = null;
   redis.on('error', (error) => (connectionError = error));

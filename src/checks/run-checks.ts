@@ -1,11 +1,11 @@
 import type { Config, DatabaseConfig } from '../config.ts';
-import { shownPostgresUrl } from '../database/postgres/postgres.ts';
 import type { Clock } from '../timestamp.ts';
 import { within, type Finding, fail, ok, warn } from './finding.ts';
 import { checkPrimary, type PrimaryState, checkReplica } from './postgres.ts';
 import { checkRedis } from './redis.ts';
 import { checkSqlite } from './sqlite.ts';
 import ipaddr from 'ipaddr.js';
+import { shownUrl } from '../printable.ts';
 
 /**
  * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs, if
@@ -40,7 +40,7 @@ export async function runChecks(
   const replicas = await Promise.all(
     replicaUrls.map((url) => {
       const describeReplica = (error: unknown): string => describe(error, { engine: 'postgres', url });
-      return within(`replica ${shownPostgresUrl(url)}`, describeReplica, () => checkReplica(url, primary));
+      return within(`replica ${shownUrl(url)}`, describeReplica, () => checkReplica(url, primary));
     }),
   );
   return [...checkSettings(config), ...found, ...index, ...replicas.flat(), ...(await redis)];

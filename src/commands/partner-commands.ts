@@ -1,5 +1,5 @@
 import { Argument, type Command } from 'commander';
-import type { GrantOptions, ResumeOptions, SetOptions } from './actions/partner.ts';
+import type { GrantOptions, SetOptions } from './actions/partner.ts';
 import {
   addCommand,
   collect,
@@ -38,7 +38,7 @@ export function addPartnerCommands(program: Command): void {
     .argument('[name]')
     .option('--all', 'resume every suspended partner, for example after a restore')
     .hook('preAction', (command) => {
-      const { all = false } = command.opts<ResumeOptions>();
+      const { all = false } = command.opts<{ all?: boolean }>();
       if (all === command.args.length > 0) command.error('error: give the name of a partner, or --all');
     })
     .action(onDatabase(async () => (await partnerActions()).resume));

@@ -12,14 +12,6 @@ export interface AuditEntry {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** An entry with its author and timestamp. */
-export interface StoredAuditEntry extends Required<Omit<AuditEntry, 'partner' | 'keyId'>> {
-  readonly at: string;
-  readonly actor: string;
-  readonly partner: string | null;
-  readonly keyId: string | null;
-}
-
 /**
  * Adds an entry in the caller's transaction, so that both commit or neither, and deletes entries past their retention.
  * Call it only if something changed, and after `bumpRevision`: its lock puts the entries in commit order.
@@ -57,7 +49,7 @@ export async function listAuditEntries(
   database: Database,
   clock: Clock,
   { days, partner }: { days: number; partner: string | null },
-): Promise<StoredAuditEntry[]> {
+) {
   const since = formatTimestamp(clock() - days * DAY_MS);
   const names = partner === null ? [] : await findNames(database, since, partner);
   const rows = await database.kysely

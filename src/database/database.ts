@@ -52,6 +52,13 @@ export type CopyRows = (
 /** The values for a statement's placeholders, by name. */
 export type ParameterValues = Readonly<Record<string, string | number | null | readonly (string | number)[]>>;
 
+/** A query, with a statement key that determines its SQL text. */
+export interface Query<Row> {
+  readonly statementKey: string;
+  readonly build: () => RawBuilder<Row>;
+  readonly values: ParameterValues;
+}
+
 /** An open database. The code that opened it must close it. */
 export interface OpenDatabase extends Database, AsyncDisposable {
   /**

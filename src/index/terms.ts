@@ -60,22 +60,9 @@ export interface SupplierPath {
   readonly since: number;
 }
 
-/** The stored columns from which the terms of each kind are computed. */
-export interface IndexedRow {
-  suppliers: Pick<SupplierRow, 'document' | 'short_intro' | 'about' | 'certifications_all' | 'changed_publication'> & {
-    readonly city_services: readonly string[];
-    readonly paths: readonly SupplierPath[];
-  };
-  contracts: Pick<ContractRow, 'document' | 'lead_entity_id' | 'coop_id' | 'changed_publication'>;
-  solicitations: Pick<
-    SolicitationRow,
-    'document' | 'detail' | 'lead_entity_id' | 'status' | 'close_at' | 'changed_publication' | 'detail_publication'
-  >;
-}
-
 /** A stored record with all its columns and what else its terms are computed from. */
 export interface StoredRow {
-  suppliers: SupplierRow & IndexedRow['suppliers'];
+  suppliers: SupplierRow & { readonly city_services: readonly string[]; readonly paths: readonly SupplierPath[] };
   contracts: ContractRow;
   solicitations: SolicitationRow;
 }
@@ -87,7 +74,7 @@ interface RecordTerms {
   readonly terms: readonly string[];
 }
 
-const TERMS: { readonly [K in IndexedKind]: (row: IndexedRow[K]) => RecordTerms } = {
+const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms } = {
   suppliers(row) {
     const { name, states_served, location } = JSON.parse(`${row.document}}`) as {
       name: string;
@@ -134,8 +121,7 @@ const TERMS: { readonly [K in IndexedKind]: (row: IndexedRow[K]) => RecordTerms 
       reference_number: string;
       description: string | null;
     };
-    const closeAt =
-      row.close_at === null ? [] : [CLOSE_AT, ...valueTerms(CLOSE_AT_TERMS, sliceableTimestamp(row.close_at))];
+    const closeAt = row.close_at === null ? [] : [CLOSE_AT, ...closeAtTerms(sliceableTimestamp(row.close_at))];
     return {
       texts: [title, reference_number, description],
       terms: [
@@ -150,12 +136,12 @@ const TERMS: { readonly [K in IndexedKind]: (row: IndexedRow[K]) => RecordTerms 
 };
 
 /** The terms of a stored record. */
-export function recordTerms<K extends IndexedKind>(kind: K, row: IndexedRow[K]): RecordTerms {
+export function recordTerms<K extends IndexedKind>(kind: K, row: StoredRow[K]): RecordTerms {
   return TERMS[kind](row);
 }
 
 /** The distinct terms of a stored record. */
-export function termsOf<K extends IndexedKind>(kind: K, row: IndexedRow[K], tokenizer: Tokenizer): Set<string> {
+export function termsOf<K extends IndexedKind>(kind: K, row: StoredRow[K], tokenizer: Tokenizer): Set<string> {
   const { texts, terms } = recordTerms(kind, row);
   return new Set(terms).union(tokenizer.termsOf(texts));
 }
@@ -173,20 +159,15 @@ function changedTerms({ changed_publication }: { readonly changed_publication: n
   return [ALL, ...changeTerms(changed_publication)];
 }
 
-const CHANGED_TERMS = sliceTerms(CHANGED, RELEASE_BITS);
-const DETAIL_CHANGED_TERMS = sliceTerms(DETAIL_CHANGED, RELEASE_BITS);
-const CLOSE_AT_TERMS = sliceTerms(CLOSE_AT, TIMESTAMP_BITS);
-
-function valueTerms(terms: readonly string[], value: number): string[] {
-  return slicesOf(value).flatMap((slice) => terms[slice] ?? []);
+function slicer(name: string, width: number): (value: number) => string[] {
+  const terms = sliceTerms(name, width);
+  return (value) => slicesOf(value).flatMap((slice) => terms[slice] ?? []);
 }
 
 /** The slice terms of the release that last changed a record. */
-export function changeTerms(release: number): string[] {
-  return valueTerms(CHANGED_TERMS, release);
-}
+export const changeTerms = slicer(CHANGED, RELEASE_BITS);
 
 /** The slice terms of the release that last changed a solicitation's detail. */
-export function detailChangeTerms(release: number): string[] {
-  return valueTerms(DETAIL_CHANGED_TERMS, release);
-}
+export const detailChangeTerms = slicer(DETAIL_CHANGED, RELEASE_BITS);
+
+const closeAtTerms = slicer(CLOSE_AT, TIMESTAMP_BITS);

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
-import { listExpiringKeys, type ExpiringKey } from '../access/key-expiry.ts';
+import { listExpiringKeys } from '../access/key-expiry.ts';
 import type { KeyEnvironment } from '../access/keys.ts';
 import type { DirectoryState } from '../access/partner-directory.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
-import type { ResponseCacheState } from '../http/response/response-cache.ts';
+import type { ResponseCache } from '../http/response/response-cache.ts';
 import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
 import type { RequestLimits } from '../rate-limiting/request-limits.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
@@ -18,7 +18,7 @@ import { metricsOf, type Reading, type Sample } from './metrics.ts';
  */
 export interface ObservedParts {
   readonly directory: { readonly state: DirectoryState; readonly revision: Revision | null };
-  readonly responseCache: { readonly state: ResponseCacheState };
+  readonly responseCache: Pick<ResponseCache, 'state'>;
   readonly limits: Pick<RequestLimits, 'limitedRequests' | 'failures'>;
   readonly usage: { readonly state: { readonly failedWrites: number } };
   readonly admission: { readonly refused: number };
@@ -44,9 +44,7 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
 
   const now = (): string => formatTimestamp(clock());
   const lastRelease = rereadOnRevision(directory, EPOCH, () => readLastRelease(database));
-  const expiringKeys = rereadOnRevision<ExpiringKey[]>(directory, [], () =>
-    listExpiringKeys(database, parts.keyEnvironment, now()),
-  );
+  const expiringKeys = rereadOnRevision(directory, [], () => listExpiringKeys(database, parts.keyEnvironment, now()));
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
   maxGauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
 
@@ -68,13 +66,16 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     [...openStreams.completeListings].map(([reason, value]) => ({ labels: { reason }, value })),
   );
 
-  const cache = (): ResponseCacheState => responseCache.state;
-  counter('pds_response_cache_hits_total', 'Responses served from the cache', () => cache().hits);
-  counter('pds_response_cache_misses_total', 'Responses that were not in the cache', () => cache().misses);
-  counter('pds_response_cache_evictions_total', 'Cached responses evicted to make room', () => cache().evictions);
-  gauge('pds_response_cache_entries', 'Cached responses', () => cache().entries);
-  gauge('pds_response_cache_bytes', 'Memory used by cached responses', () => cache().bytes);
-  gauge('pds_response_cache_max_bytes', 'Memory limit of the response cache', () => cache().maxBytes);
+  counter('pds_response_cache_hits_total', 'Responses served from the cache', () => responseCache.state.hits);
+  counter('pds_response_cache_misses_total', 'Responses that were not in the cache', () => responseCache.state.misses);
+  counter(
+    'pds_response_cache_evictions_total',
+    'Cached responses evicted to make room',
+    () => responseCache.state.evictions,
+  );
+  gauge('pds_response_cache_entries', 'Cached responses', () => responseCache.state.entries);
+  gauge('pds_response_cache_bytes', 'Memory used by cached responses', () => responseCache.state.bytes);
+  gauge('pds_response_cache_max_bytes', 'Memory limit of the response cache', () => responseCache.state.maxBytes);
 
   minGauge('pds_database_up', '1 if the last database poll succeeded (polled every 500 ms)', () =>
     Number(directory.state.isReachable),
@@ -102,7 +103,13 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   maxGauge(
     'pds_key_expiry_timestamp_seconds',
     'Unix timestamp of the end of an active key; "replaced_by" is the key that replaces it, empty before a rotation',
-    async () => (await expiringKeys()).filter(({ expiresAt }) => expiresAt > now()).map(expirySample),
+    async () =>
+      (await expiringKeys())
+        .filter(({ expiresAt }) => expiresAt > now())
+        .map(({ id, partner, expiresAt, replacedBy }) => ({
+          labels: { partner, key_id: id, replaced_by: replacedBy ?? '' },
+          value: Date.parse(expiresAt) / 1000,
+        })),
   );
   gauge('pds_database_connections', 'Connections to PostgreSQL, by server and state', () =>
     ofServers(({ name: server, connections: { total, idle } }) => [
@@ -141,10 +148,6 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     'How often usage counts could not be written to the database',
     () => usage.state.failedWrites,
   );
-}
-
-function expirySample({ id, partner, expiresAt, replacedBy }: ExpiringKey): Sample {
-  return { labels: { partner, key_id: id, replaced_by: replacedBy ?? '' }, value: Date.parse(expiresAt) / 1000 };
 }
 
 /** The longest that a scrape waits for the database. */

@@ -1,12 +1,12 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
 import { compareBytewise } from '../bytewise.ts';
-import type { Engine, OpenDatabase, ParameterValues } from '../database/database.ts';
+import type { Engine, OpenDatabase, Query } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow } from '../database/statement.ts';
 import type { IndexedKind } from '../kinds.ts';
-import { readDepartures, type Departures } from './departed-records.ts';
-import { inState, type Listing } from './pages.ts';
+import { readDepartures, type FindDeparted } from './departed-records.ts';
+import { inState, type Listing, type PageRequest } from './pages.ts';
 import { readPiece, type StreamPiece } from './pieces.ts';
 import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './one-state.ts';
 
@@ -16,14 +16,7 @@ export interface FeedKind {
   /** Its records as lines of the feed; since a watermark, those whose detail changed or that became visible. */
   readonly listing: Listing;
   /** Selects the `id`s in the parameter `ids` that a scope sees now. */
-  readonly visible: (engine: Engine, scope: Scope) => VisibleQuery;
-}
-
-export interface VisibleQuery {
-  /** The statement key: determines the SQL text. */
-  readonly statementKey: string;
-  readonly build: () => RawBuilder<{ id: string }>;
-  readonly values: ParameterValues;
+  readonly visible: (engine: Engine, scope: Scope) => Query<{ id: string }>;
 }
 
 /** Why a listing of changes has every record, so that the client must drop what it does not list. */
@@ -84,12 +77,9 @@ export async function readFeedState(
   const since = await readSince(database, partnerId, updatedSince, watermark);
   const complete = since === null ? 'first' : reasonOf(since);
   if (isComplete === false && complete !== null) throw new OutdatedListingError();
-  if (since === null || complete !== null || isComplete === true) {
-    const seen =
-      since?.seen ?? firstRow(await database.run('seen events', () => seenEvents, { partner_id: partnerId }));
-    return { seen, complete: complete ?? 'first', since: null };
-  }
-  return { seen: since.seen, complete: null, since };
+  const seen = since?.seen ?? firstRow(await database.run('seen events', () => seenEvents, { partner_id: partnerId }));
+  if (complete === null && isComplete !== true) return { seen, complete, since };
+  return { seen, complete: complete ?? 'first', since: null };
 }
 
 function reasonOf({ isWatermark, from, seen }: Since): CompleteReason | null {
@@ -115,7 +105,7 @@ export async function readChanges(
   // Nearly all requests of a client that follows the feed: nothing has changed, so nothing is searched.
   if (since !== null && lastEvent(seen) < since.from)
     return { ...seen, bytes: new Uint8Array(), count: 0, hasMore: false, next: null, complete };
-  const departures = since === null ? null : await readDepartures(database, seen.catalog, since.release);
+  const findDeparted = since === null ? null : await readDepartures(database, seen.catalog, since);
   const parts: Uint8Array[] = [];
   let count = 0;
   let next: FeedPosition | null = position;
@@ -123,7 +113,7 @@ export async function readChanges(
     const { kind, after }: FeedPosition = next;
     const feedKind = kinds[kind];
     if (feedKind === undefined) throw new Error(`the feed has no kind ${kind}`);
-    const request = { since, departures, seen, after, limit: limit - count, now };
+    const request = { since, findDeparted, seen, after, limit: limit - count, now };
     const part = await readPart(database, partner, feedKind, request);
     parts.push(part.bytes);
     count += part.count;
@@ -142,14 +132,10 @@ interface Part {
   readonly after: string | null;
 }
 
-interface PartRequest {
-  readonly since: Since | null;
+interface PartRequest extends PageRequest {
   /** Null in a complete listing, which has no removals. */
-  readonly departures: Departures | null;
+  readonly findDeparted: FindDeparted | null;
   readonly seen: SeenEvents;
-  readonly after: string | null;
-  readonly limit: number;
-  readonly now: string;
 }
 
 /** The next changes of one kind: removals and records, merged in the order of their ids. */
@@ -157,11 +143,10 @@ async function readPart(
   database: OpenDatabase,
   { id, scope }: Partner,
   feedKind: FeedKind,
-  { since, departures, seen, after, limit, now }: PartRequest,
+  { since, findDeparted, seen, after, limit, now }: PartRequest,
 ): Promise<Part> {
   const { kind, listing } = feedKind;
-  const departed =
-    departures === null || since === null ? null : await departures.find(kind, scope, since.from, after, limit);
+  const departed = findDeparted === null ? null : await findDeparted(kind, scope, after, limit);
   const removed = departed === null ? [] : await withoutVisible(database, scope, feedKind, departed.ids, seen.catalog);
   const until = departed?.until ?? null;
   const records = await readPiece(database, listing, { id, scope }, { since, after, until, limit, now });

@@ -4,6 +4,7 @@ import { compareBytewise } from '../bytewise.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, limitParameter, parameter } from '../database/statement.ts';
+import type { ChangedSince } from '../index/conditions.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { inState } from './pages.ts';
 
@@ -29,14 +30,13 @@ interface DepartedRecords {
   readonly until: string | null;
 }
 
-/** The departures since a release. */
-export interface Departures {
-  /**
-   * Finds the first records of a kind after an id that left the scope since a timestamp, and that it saw before: it had
-   * the owner's grant earlier.
-   */
-  find(kind: IndexedKind, scope: Scope, from: string, after: string | null, limit: number): Promise<DepartedRecords>;
-}
+/** Finds the first records of a kind after an id that left the scope, and that it saw before: it had the grant earlier. */
+export type FindDeparted = (
+  kind: IndexedKind,
+  scope: Scope,
+  after: string | null,
+  limit: number,
+) => Promise<DepartedRecords>;
 
 /**
  * Opens the departures since a release. Usually they are few, and are read at once by the index on the release. Otherwise
@@ -44,7 +44,11 @@ export interface Departures {
  *
  * @throws OtherStateError if the catalog is in another state.
  */
-export async function readDepartures(database: OpenDatabase, catalog: string, release: number): Promise<Departures> {
+export async function readDepartures(
+  database: OpenDatabase,
+  catalog: string,
+  { from, release }: ChangedSince,
+): Promise<FindDeparted> {
   const read = async (
     name: string,
     build: () => RawBuilder<StoredDeparture>,
@@ -57,25 +61,19 @@ export async function readDepartures(database: OpenDatabase, catalog: string, re
   };
   const recent = await read('departures by release', () => departuresByRelease, { release }, MAX_DEPARTURES);
   if (recent.length <= MAX_DEPARTURES) {
-    return {
-      find: (kind, scope, from, after, limit) => {
-        const ofKind = recent.filter(
-          (departure) => departure.kind === kind && compareBytewise(departure.id, after ?? '') > 0,
-        );
-        return Promise.resolve(firstOf(ofKind, scope, from, limit, null));
-      },
+    return async (kind, scope, after, limit) => {
+      const isNext = ({ kind: of, id }: Departure): boolean => of === kind && compareBytewise(id, after ?? '') > 0;
+      return firstOf(recent.filter(isNext), scope, from, limit, null);
     };
   }
-  return {
-    find: async (kind, scope, from, after, limit) => {
-      for (let most = MAX_DEPARTURES; ; most *= 2) {
-        const rows = await read('departures by id', () => departuresById, { kind, after: after ?? '' }, most);
-        if (rows.length <= most) return firstOf(rows, scope, from, limit, null);
-        // The last record may have left more owners than were read, and be the only one.
-        const whole = rows.filter(({ id }) => id !== rows.at(-1)?.id);
-        if (whole.length > 0) return firstOf(whole, scope, from, limit, whole.at(-1)?.id ?? null);
-      }
-    },
+  return async (kind, scope, after, limit) => {
+    for (let most = MAX_DEPARTURES; ; most *= 2) {
+      const rows = await read('departures by id', () => departuresById, { kind, after: after ?? '' }, most);
+      if (rows.length <= most) return firstOf(rows, scope, from, limit, null);
+      // The last record may have left more owners than were read, and be the only one.
+      const whole = rows.filter(({ id }) => id !== rows.at(-1)?.id);
+      if (whole.length > 0) return firstOf(whole, scope, from, limit, whole.at(-1)?.id ?? null);
+    }
   };
 }
 

@@ -15,6 +15,7 @@ import { closes, hasValue, hasWords, type ChangedSince, type Condition } from '.
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
 import { OtherStateError } from '../index/statements.ts';
 import type { Facet } from '../index/terms.ts';
+import type { IndexedKind } from '../kinds.ts';
 import { seenEvents, type SeenEvents, type Since } from './one-state.ts';
 
 /** The context of a filter's conditions, beside its value. */
@@ -117,6 +118,14 @@ export interface ListedRecords {
 export function storedWhole(table: string, key: string): ListedRecords {
   const text = sql<string>`record.document`;
   return { name: table, table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
+}
+
+/** Records found by the index. */
+export function indexed(
+  kind: IndexedKind,
+  texts: Pick<ListedRecords, 'text' | 'bytes' | 'changesAt' | 'isServed'>,
+): ListedRecords {
+  return { name: kind, table: kind, key: 'id', foundBy: 'position', ...texts };
 }
 
 /** The records of a list, and how to find them. */

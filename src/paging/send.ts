@@ -24,7 +24,7 @@ import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import { compareBytewise } from '../bytewise.ts';
 import { notFound } from '../http/response/errors.ts';
-import type { ParameterValues } from '../database/database.ts';
+import type { Query } from '../database/database.ts';
 import { firstRow } from '../database/statement.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
@@ -100,14 +100,8 @@ async function sendList(
   });
 }
 
-/** A query that returns one record as rendered text, or no row. */
-export interface RecordQuery {
-  /** The statement key: determines the SQL text. */
-  readonly statementKey: string;
-  /** Builds a statement with the columns of {@link FoundRecord}. Can use the parameter `now`. */
-  readonly build: () => RawBuilder<FoundRecord>;
-  readonly values: ParameterValues;
-}
+/** A query that returns one record as rendered text, or no row. Can use the parameter `now`. */
+export type RecordQuery = Query<FoundRecord>;
 
 interface FoundRecord {
   readonly text: string;

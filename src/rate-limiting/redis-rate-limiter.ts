@@ -134,12 +134,6 @@ export function openRedis(redisUrl: string, commandTimeout: number): Redis {
   });
 }
 
-/** Host, port and database number, without credentials. */
-export function shownRedisUrl(redisUrl: string): string {
-  const { host, pathname } = new URL(redisUrl);
-  return `${host}${pathname}`;
-}
-
 /**
  * The reason for a failure, safe to log. The client's own errors are not: they carry the command with its arguments,
  * which for AUTH include the password. Redis also repeats the arguments of unknown commands.

@@ -4,6 +4,8 @@ import type { Partner } from '../access/scope.ts';
 /** Leading groups of an IPv6 address that are its /64 network. */
 const NETWORK_GROUPS = 4;
 
+type CountedPartner = Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>;
+
 /** The limits on partners' requests and on failed authentications, with counts of what they refused. */
 export class RequestLimits {
   readonly #rateLimiter: RateLimiter;
@@ -30,21 +32,14 @@ export class RequestLimits {
   }
 
   /** Counts one request of a partner, with any of its keys. */
-  async countRequest({
-    id,
-    name,
-    requestsPerMinute,
-  }: Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>): Promise<RateLimitResult> {
+  async countRequest({ id, name, requestsPerMinute }: CountedPartner): Promise<RateLimitResult> {
     const result = await this.#rateLimiter.count(`partner:${id}`, requestsPerMinute);
     if (result.isExceeded) this.#limited.set(name, (this.#limited.get(name) ?? 0) + 1);
     return result;
   }
 
   /** Counts `units` more for a request that was counted as one and costs more. */
-  async countMore(
-    { id, requestsPerMinute }: Pick<Partner, 'id' | 'requestsPerMinute'>,
-    units: number,
-  ): Promise<RateLimitResult> {
+  async countMore({ id, requestsPerMinute }: CountedPartner, units: number): Promise<RateLimitResult> {
     return this.#rateLimiter.count(`partner:${id}`, requestsPerMinute, units);
   }
 

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import type { TableGroup } from '../database/migrations/schema.ts';
-import { schemaNumber } from '../database/migrations/migrator.ts';
+import { SCHEMAS } from '../database/migrations/migrator.ts';
 import { OperatorError } from '../operator-error.ts';
 import { digestFile } from './durable-files.ts';
 
@@ -72,7 +72,7 @@ export function readManifest(folder: string): BackupManifest {
     );
   }
   for (const group of ['catalog', 'access'] satisfies TableGroup[]) {
-    const [backedUp, known] = [parsed.schema[group], schemaNumber(group)];
+    const [backedUp, known] = [parsed.schema[group], SCHEMAS[group].number];
     if (backedUp > known) {
       throw new OperatorError(
         `the backup's ${group} schema is at ${backedUp}, and this version of the service supports only ${known}: ` +

@@ -6,6 +6,7 @@ import { inTransaction, type Database, type OpenDatabase } from '../database/dat
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { hasTimelineChanged, HISTORY, recordTimeline } from '../database/postgres/timeline.ts';
 import { continueIdentities, insertRows, readRows, readTables } from '../database/rows.ts';
+import { firstRow } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
 import { vacuum } from '../database/vacuum.ts';
 import type { Clock } from '../timestamp.ts';
@@ -72,9 +73,13 @@ async function copyTables(
   }
   // Later tables refer to earlier ones.
   for (const { table } of tables.toReversed()) await sql`delete from ${sql.table(table)}`.execute(into.kysely);
-  const totals = new Map<string, number>();
-  for (const { table } of tables) totals.set(table, await countRows(from, table));
-  const total = totals.values().reduce((sum, count) => sum + count, 0);
+  let total = 0;
+  for (const { table } of tables) {
+    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(
+      from.kysely,
+    );
+    total += firstRow(rows).count;
+  }
   const copied: Record<string, number> = {};
   let done = 0;
   for (const described of tables) {
@@ -90,9 +95,4 @@ async function copyTables(
     }
   }
   return copied;
-}
-
-async function countRows({ kysely }: Database, table: string): Promise<number> {
-  const { rows } = await sql<{ total: number }>`select count(*) as total from ${sql.table(table)}`.execute(kysely);
-  return rows[0]?.total ?? 0;
 }

@@ -137,8 +137,6 @@ export class UsageRecorder {
  */
 const MAX_COUNTERS = 20_000;
 
-const UNKNOWN_ENDPOINT = 'unknown';
-
 /** Counts requests in memory until `takeAll`. */
 export class UsageCounts {
   readonly #counters = new Map<string, UsageRow>();
@@ -153,7 +151,7 @@ export class UsageCounts {
 
   count({ partner, keyId, route, status, rows }: ObservedRequest, nowMs: number): void {
     if (partner === null || keyId === null) return;
-    const endpoint = route ?? UNKNOWN_ENDPOINT;
+    const endpoint = route ?? 'unknown';
     const day = this.#dayAt(nowMs);
     const id = `${day} ${keyId} ${endpoint}`;
     let counter = this.#counters.get(id);

@@ -30,14 +30,9 @@ export class WorkerReports {
   }
 
   /** Workers that do not respond within a second are missing in the result. */
-  async collect(workers: Iterable<number>, wantsMetrics: boolean): Promise<ReadonlyMap<number, WorkerReport>> {
-    const reports = new Map<number, WorkerReport>();
-    const collectOne = async (worker: number): Promise<void> => {
-      const report = await this.#request(worker, wantsMetrics);
-      if (report !== null) reports.set(worker, report);
-    };
-    await Promise.all(Array.from(workers, collectOne));
-    return reports;
+  async collect(workers: Iterable<number>, wantsMetrics: boolean): Promise<WorkerReport[]> {
+    const reports = await Promise.all(Array.from(workers, (worker) => this.#request(worker, wantsMetrics)));
+    return reports.filter((report) => report !== null);
   }
 
   receive(worker: number, report: WorkerReport): void {
@@ -102,7 +97,7 @@ export function poolView(pool: { readonly progress: PoolProgress }, reports: Wor
   return {
     async readReadiness() {
       const { phase, serving } = pool.progress;
-      return readinessOf(pool.progress, phase === 'serving' ? await reports.collect(serving, false) : new Map());
+      return readinessOf(pool.progress, phase === 'serving' ? await reports.collect(serving, false) : []);
     },
     async readMetrics() {
       const collected = await reports.collect(pool.progress.serving, true);
@@ -121,17 +116,14 @@ export function poolView(pool: { readonly progress: PoolProgress }, reports: Wor
  * The service becomes ready once all workers serve, and stays ready while at least one worker is. Problems of the
  * others are then reported as degradations.
  */
-function readinessOf(
-  { phase, size, serving }: PoolProgress,
-  collected: ReadonlyMap<number, WorkerReport>,
-): ReadinessReport {
+function readinessOf({ phase, size, serving }: PoolProgress, collected: readonly WorkerReport[]): ReadinessReport {
   if (phase === 'ending') return { reasons: [DRAINING], degradations: [] };
   if (phase === 'starting') return { reasons: ['starting'], degradations: [] };
-  const reports = [...collected.values()].map(({ readiness }) => readiness);
+  const reports = collected.map(({ readiness }) => readiness);
   const isReady = reports.some(({ reasons }) => reasons.length === 0);
   const problems = new Set(reports.flatMap(({ reasons }) => reasons));
   const missing = size - serving.size;
-  const silent = serving.size - collected.size;
+  const silent = serving.size - collected.length;
   const amongWorkers = [
     ...(missing > 0 ? [`${missing} of ${size} workers are being replaced`] : []),
     ...(silent > 0 ? [`${silent} of ${size} workers do not respond`] : []),

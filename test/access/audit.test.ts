@@ -5,7 +5,7 @@ import { grant, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { digestOf } from '../../src/access/keys.ts';
 import { createPartner, resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { listAuditEntries, type StoredAuditEntry } from '../../src/database/audit.ts';
+import { listAuditEntries } from '../../src/database/audit.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -29,7 +29,7 @@ beforeEach(async () => {
 });
 afterEach(() => made.drop());
 
-function changes(partner: string | null = null): Promise<StoredAuditEntry[]> {
+function changes(partner: string | null = null) {
   return listAuditEntries(database, clock, { days: 36_500, partner });
 }
 

@@ -55,7 +55,7 @@ describe('the response cache', () => {
     findOrCache(cache, partnerAt('5-a'), '/v1/coops', responseAt('5-a'));
     cache.find(partnerAt(other), '/v1/contracts');
     expect(cache.find(partnerAt('5-a'), '/v1/coops')).toBeNull();
-    expect(cache.bytes).toBe(0);
+    expect(cache.state.bytes).toBe(0);
   });
 
   test('does not cache a response that a request with a newer revision overtook', () => {
@@ -63,7 +63,7 @@ describe('the response cache', () => {
     cache.find(partnerAt(5), '/v1/coops');
     cache.find(partnerAt(6), '/v1/contracts');
     cache.finish(partnerAt(5), '/v1/coops', responseAt(5));
-    expect(cache.bytes).toBe(0);
+    expect(cache.state.bytes).toBe(0);
   });
 
   test('caches short responses the first time, and long ones the second time', () => {
@@ -77,7 +77,7 @@ describe('the response cache', () => {
     }
     cache.find(partnerAt(2), '/v1/coops');
     expect(findOrCache(cache, partnerAt(2), '/v1/contracts', { ...long, revision: '2' })).toBeUndefined();
-    expect(cache.bytes).toBe(0);
+    expect(cache.state.bytes).toBe(0);
   });
 
   test('serves a response until its deadline, and never before the time it was rendered', () => {
@@ -142,14 +142,14 @@ describe('the memory of the response cache', () => {
       findOrCache(cache, partner, url, responseAt(1, { body }));
       const cached = cache.find(partner, url);
       if (cached === null) throw new Error('the newest response is not cached');
-      const before = cache.bytes;
+      const before = cache.state.bytes;
       expect([plainOf(cached), plainOf(cached)]).toEqual([body, body]);
       await Promise.all([cached.text.compress('br'), cached.text.compress('gzip')]);
       const forms: Encoding[] = ['identity', 'br', 'gzip'];
       const taken = forms.reduce((sum, encoding) => sum + (cached.text.find(encoding)?.length ?? 0), url.length);
       expect(before).toBeGreaterThan(taken);
-      expect(cache.bytes).toBe(before);
-      expect(cache.bytes).toBeLessThanOrEqual(100_000);
+      expect(cache.state.bytes).toBe(before);
+      expect(cache.state.bytes).toBeLessThanOrEqual(100_000);
     }
     expect(cache.find(partner, '/v1/contracts?cursor=')).toBeNull();
   });
@@ -157,6 +157,6 @@ describe('the memory of the response cache', () => {
   test('is not used for a response that alone exceeds it', () => {
     const cache = new ResponseCache(() => 0, 10_000);
     findOrCache(cache, partnerAt(1), '/v1/contracts', responseAt(1, { body: 'x'.repeat(10_000) }));
-    expect(cache.bytes).toBe(0);
+    expect(cache.state.bytes).toBe(0);
   });
 });

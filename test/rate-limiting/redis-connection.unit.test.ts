@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { reasonOf, shownRedisUrl } from '../../src/rate-limiting/redis-rate-limiter.ts';
+import { reasonOf } from '../../src/rate-limiting/redis-rate-limiter.ts';
+import { shownUrl } from '../../src/printable.ts';
 
 const URL_WITH_SECRET = 'rediss://app-user:p%40ss%2Fword@redis.example:6380/3';
 
@@ -19,5 +20,5 @@ test('the reason names the first address if a host name has several and none res
 });
 
 test('a URL is shown without its credentials', () => {
-  expect(shownRedisUrl(URL_WITH_SECRET)).toBe('redis.example:6380/3');
+  expect(shownUrl(URL_WITH_SECRET)).toBe('redis.example:6380/3');
 });

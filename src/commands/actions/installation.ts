@@ -58,7 +58,9 @@ function checkOwnSettingsFile(): Finding[] {
   const stats = statSync(file, { throwIfNoEntry: false });
   // A pipe can be read only once.
   if (stats?.isFile() !== true || (stats.mode & OTHERS_CAN_READ) === 0) return [];
-  const secrets = readSettingsFile(file).filter(({ name, value }) => holdsSecret(name, value));
+  const secrets = readSettingsFile(file).filter(
+    ({ name, value: text }) => text !== '' && withoutSecrets({ name, text, problem: null }) !== text,
+  );
   if (secrets.length === 0) return [];
   const names = secrets.map(({ name }) => name).join(', ');
   const message = `every user of this machine can read ${file}, which holds a password (${names})`;
@@ -120,11 +122,6 @@ export async function showConfig(
   const remark = isOk ? [] : 'error: settings marked with <-- are invalid. Correct each where it is set';
   output.result({ ok: isOk, file, settings }, renderColumns([['SETTING', 'FROM', 'VALUE'], ...rows]), remark);
   return isOk ? 0 : 1;
-}
-
-/** Whether the value of a variable holds a password. */
-export function holdsSecret(name: string, text: string): boolean {
-  return text !== '' && withoutSecrets({ name, text, problem: null }) !== text;
 }
 
 /** The value without passwords. All of it is hidden if they cannot be told apart. */

@@ -112,11 +112,6 @@ export async function suspend(context: CommandContext, name: string): Promise<un
   await reportChange(context, name, { changed }, sentence);
 }
 
-/** The options of `pds partner resume`, as Commander parses them. */
-export interface ResumeOptions {
-  readonly all?: boolean;
-}
-
 /** `pds partner resume NAME` or `--all` */
 export async function resume(context: CommandContext, name: string | undefined): Promise<undefined> {
   if (name === undefined) return resumeAll(context);

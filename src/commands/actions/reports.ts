@@ -3,7 +3,7 @@ import { reportUsage, reportUsageOf, type UsageLine, type UsageReport } from '..
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 import { getPartnerId } from '../../access/partner-admin.ts';
-import { listAuditEntries, type StoredAuditEntry } from '../../database/audit.ts';
+import { listAuditEntries } from '../../database/audit.ts';
 import { compareBytewise } from '../../bytewise.ts';
 import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
 
@@ -84,11 +84,11 @@ export async function showAudit(
   // A misspelled name would look like a partner without changes. A deleted partner has only changes.
   if (partner !== null && changes.length === 0) await getPartnerId(database, partner);
   const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
-  output.result({ changes }, renderColumns([heading, ...changes.map(changeRow)]));
-}
-
-function changeRow({ at, actor, action, partner, keyId, details }: StoredAuditEntry): string[] {
-  return [at, actor, action, partner ?? '-', keyId ?? '-', describeDetails(details)];
+  const rows = changes.map(({ at, actor, action, keyId, details, ...of }) => [
+    ...[at, actor, action, of.partner ?? '-', keyId ?? '-'],
+    describeDetails(details),
+  ]);
+  output.result({ changes }, renderColumns([heading, ...rows]));
 }
 
 /** `everything=true lead_entities=le_a,le_b`; nested details are in parentheses. */

@@ -80,13 +80,11 @@ async function openAdminPort(config: Config, logger: Logger): Promise<AdminServe
     );
   }
   const address = await resolveHost(adminHost, 'PDS_ADMIN_HOST');
-  let admin: AdminServer;
-  try {
-    admin = await startAdminServer({ name: adminHost, address, port: adminPort }, logger);
-  } catch (error) {
+  const listening = startAdminServer({ name: adminHost, address, port: adminPort }, logger);
+  const admin = await listening.catch((error: unknown) => {
     if (!(error instanceof Error)) throw error;
     throw new OperatorError(describeListenError(error, ADMIN_PORT), { cause: error });
-  }
+  });
   logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
   return admin;
 }

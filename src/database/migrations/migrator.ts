@@ -10,7 +10,7 @@ import { accessSchema } from './access.ts';
 import { catalogSchema } from './catalog.ts';
 import type { GroupSchema, TableGroup } from './schema.ts';
 
-const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: catalogSchema, access: accessSchema };
+export const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: catalogSchema, access: accessSchema };
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
@@ -62,11 +62,6 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
   return { isEmpty, pending };
 }
 
-/** The number of a group's schema in this version. */
-export function schemaNumber(group: TableGroup): number {
-  return SCHEMAS[group].number;
-}
-
 /** @param applied the number in the ledger; null for an empty database. */
 function migrationName(group: TableGroup, applied: number | null): string {
   const { number, name, upgrade } = SCHEMAS[group];
@@ -97,11 +92,11 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
     const before = await lastApplied(database, group);
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
-      if (group === 'catalog' && before !== null && before < schemaNumber(group))
+      if (group === 'catalog' && before !== null && before < SCHEMAS[group].number)
         await lockCatalog(transaction, options);
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
-      if (applied !== schemaNumber(group)) {
+      if (applied !== SCHEMAS[group].number) {
         await runMigration(transaction, group, applied, clock, options);
         ran.push(migrationName(group, applied));
       }

@@ -16,6 +16,7 @@ import { readRevision, type Revision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import { readFileSync } from 'node:fs';
+import { shownUrl } from '../../printable.ts';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
 
@@ -54,13 +55,13 @@ const types: pg.CustomTypesConfig = {
 export function postgresDatabase(url: string): ConfiguredDatabase {
   const openToCommand = (): OpenDatabase => openPostgresForCommands(url);
   return {
-    shown: shownPostgresUrl(url),
+    shown: shownUrl(url),
     isMissing: () => false,
     openForServing: (replicaUrls) => openPostgresForServing(url, replicaUrls),
     openForCommands: openToCommand,
     // Serving connections have a statement timeout.
     openForLongReads: openToCommand,
-    describeError: (error) => describePostgresError(error, shownPostgresUrl(url)),
+    describeError: (error) => describePostgresError(error, shownUrl(url)),
   };
 }
 
@@ -219,10 +220,4 @@ export function readPostgresUrl(url: string): { connectionString: string; isPool
   const isPooled = address.searchParams.get('pgbouncer') === 'true';
   address.searchParams.delete('pgbouncer');
   return { connectionString: address.href, isPooled };
-}
-
-/** The URL's host, port and database name, without user and password. */
-export function shownPostgresUrl(url: string): string {
-  const { host, pathname } = new URL(url);
-  return `${host}${pathname}`;
 }

@@ -11,33 +11,18 @@ import {
 } from './openapi-schemas.ts';
 import { feedFormat, listFormat, MAX_LIMIT } from '../request/page-parameters.ts';
 
-/** A response in a route's schema; `headers` are keys of {@link HEADERS}. */
-interface ResponseSchema {
-  readonly description: string;
-  readonly headers: Readonly<Record<string, object>>;
-  readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
-  /** `null` if there is no body. */
-  readonly type?: 'null';
-}
-
-type ResponseSchemas = Readonly<Record<number, ResponseSchema>>;
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 
 const JSON_MEDIA = 'application/json';
 
+const streamOf = (description: string) => ({ schema: { type: 'string', description } });
+
 const STREAMS = {
-  'application/x-ndjson': {
-    schema: {
-      type: 'string',
-      description: 'An addition to the interface, new in 1.3.0: a record as JSON on each line.',
-    },
-  },
-  'text/csv': {
-    schema: {
-      type: 'string',
-      description: 'An addition to the interface, new in 1.3.0: a header line, then a record on each line (RFC 4180).',
-    },
-  },
-} as const;
+  'application/x-ndjson': streamOf('An addition to the interface, new in 1.3.0: a record as JSON on each line.'),
+  'text/csv': streamOf(
+    'An addition to the interface, new in 1.3.0: a header line, then a record on each line (RFC 4180).',
+  ),
+};
 
 const errorCode = openEnum(
   'ErrorCode',
@@ -163,32 +148,30 @@ export function pageOf(item: NamedSchema, description: string) {
  *
  * @param examples records, if the schema's own examples do not suit this route
  */
-export function listResponses(page: NamedSchema, examples?: readonly object[]): ResponseSchemas {
+export function listResponses(page: NamedSchema, examples?: readonly object[]) {
   const example = examples && { data: examples, meta: { next_cursor: null, limit: 25 } };
   const headers = ['X-Sync-Watermark', 'Link'] as const;
   return responses('A page of the list, or a stream of its records.', page, { headers, example, streams: STREAMS });
 }
 
 /** Responses of the feed of changes. */
-export function feedResponses(page: NamedSchema): ResponseSchemas {
-  const lines = {
-    schema: { type: 'string', description: 'A change as JSON on each line, and a last line with `meta`.' },
-  };
+export function feedResponses(page: NamedSchema) {
+  const lines = streamOf('A change as JSON on each line, and a last line with `meta`.');
   return responses('A page of changes, or a stream of them.', page, { streams: { 'application/x-ndjson': lines } });
 }
 
 /** Responses of a detail route, which can be 404. */
-export function detailResponses(record: NamedSchema): ResponseSchemas {
+export function detailResponses(record: NamedSchema) {
   return responses('The record.', record, { isDetail: true });
 }
 
 /** Responses of a route whose object always exists, such as a count. */
-export function objectResponses(result: NamedSchema): ResponseSchemas {
+export function objectResponses(result: NamedSchema) {
   return responses('The result.', result);
 }
 
 /** Responses of `/health`: no key, so no rate limits and no ETag. */
-export function healthResponses(health: NamedSchema): ResponseSchemas {
+export function healthResponses(health: NamedSchema) {
   return {
     200: { description: 'The service is running.', headers: headersNamed([]), content: jsonOf(health) },
     400: errorResponse('validation_failed', BAD_REQUEST, []),
@@ -210,7 +193,7 @@ function responses(
   description: string,
   schema: NamedSchema,
   { headers: more = [], example, streams, isDetail = false }: ResponseOptions = {},
-): ResponseSchemas {
+) {
   const headers = headersNamed(['ETag', ...KEY_HEADERS, ...more]);
   return {
     200: { description, headers, content: { ...jsonOf(schema, example), ...streams } },
@@ -235,7 +218,7 @@ function responses(
   };
 }
 
-function errorResponse(code: ErrorCode, meaning: string, headers: readonly HeaderName[]): ResponseSchema {
+function errorResponse(code: ErrorCode, meaning: string, headers: readonly HeaderName[]) {
   // Plain text: the API reference shows it inside a button, which cannot contain links. `errorCode` has the links.
   const description = `${meaning} See ${ERROR_PAGES_PATH}/${code}.`;
   return { description, headers: headersNamed(headers), content: jsonOf(errorSchema) };
@@ -245,8 +228,6 @@ function errorResponse(code: ErrorCode, meaning: string, headers: readonly Heade
 function headersNamed(names: readonly HeaderName[]): Record<string, object> {
   return Object.fromEntries(['X-Request-ID', ...names].map((name) => [name, {}]));
 }
-
-type Content = NonNullable<ResponseSchema['content']>;
 
 function jsonOf(schema: NamedSchema, example?: object): Content {
   return { [JSON_MEDIA]: { schema: refTo(schema), ...(example && { example }) } };

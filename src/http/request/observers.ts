@@ -77,13 +77,6 @@ export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
 /** In seconds. A cached response takes a tenth of the first bound; the last is the query timeout. */
 const DURATION_BOUNDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 
-/** Label of requests that match no route, since clients can send any number of different URLs. */
-const NO_ROUTE = 'none';
-
-const NO_PARTNER = '';
-
-const ABORTED = 'aborted';
-
 /** Registers the metrics of requests, and returns what counts a finished request. */
 export function requestMetrics(registry: Registry): RequestObserver {
   const registers = [registry];
@@ -107,9 +100,10 @@ export function requestMetrics(registry: Registry): RequestObserver {
     registers,
   });
   return ({ route: found, status, durationMs, partner: caller, rows }) => {
-    const route = found ?? NO_ROUTE;
-    const partner = caller?.name ?? NO_PARTNER;
-    requests.inc({ route, status: status ?? ABORTED, partner });
+    // Clients can send any number of different URLs.
+    const route = found ?? 'none';
+    const partner = caller?.name ?? '';
+    requests.inc({ route, status: status ?? 'aborted', partner });
     if (rows > 0) records.inc({ route, partner }, rows);
     durations.observe({ route }, durationMs / 1000);
   };

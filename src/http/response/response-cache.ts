@@ -34,28 +34,13 @@ export interface RenderedResponse {
 }
 
 /** A cached response. Serving it needs no database, hashing or compression. */
-export interface CachedResponse {
+export interface CachedResponse extends Omit<RenderedResponse, 'body' | 'revision'> {
   readonly text: EncodedText;
-  readonly rows: number;
-  readonly watermark: string | null;
   readonly goodFromMs: number;
-  readonly goodUntilMs: number;
 }
 
 /** A partner, and the revision at which it was read. */
 type PartnerState = Pick<Partner, 'id' | 'revision'>;
-
-/** Counters since the process started, and current size. */
-export interface ResponseCacheState {
-  readonly hits: number;
-  /** Responses rendered. */
-  readonly misses: number;
-  /** Entries evicted to make room for others. */
-  readonly evictions: number;
-  readonly entries: number;
-  readonly bytes: number;
-  readonly maxBytes: number;
-}
 
 export const WATERMARK_HEADER = 'x-sync-watermark';
 
@@ -92,18 +77,14 @@ export class ResponseCache {
     });
   }
 
-  /** Memory that all entries can take, in bytes. */
-  get bytes(): number {
-    return this.#responses.calculatedSize;
-  }
-
-  get state(): ResponseCacheState {
+  /** Counters since the process started, and the current size. */
+  get state() {
     return {
       hits: this.#hits,
       misses: this.#misses,
       evictions: this.#evictions,
       entries: this.#responses.size,
-      bytes: this.bytes,
+      bytes: this.#responses.calculatedSize,
       maxBytes: this.#responses.maxSize,
     };
   }
@@ -135,7 +116,9 @@ export class ResponseCache {
     const response = { text, rows, watermark, goodFromMs: this.#clock(), goodUntilMs };
     // The rows can be newer than `partner`, and another request can have emptied the cache for a newer revision.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
-      this.#store(keyOf(partner, url), response);
+      const key = keyOf(partner, url);
+      if (text.length <= MAX_LENGTH_CACHED_AT_ONCE || this.#requestedOnce.has(key)) this.#responses.set(key, response);
+      else this.#requestedOnce.set(key, true);
     }
     return response;
   }
@@ -145,14 +128,6 @@ export class ResponseCache {
     this.#responses.clear();
     this.#requestedOnce.clear();
     this.#revision = revision;
-  }
-
-  #store(key: string, response: CachedResponse): void {
-    if (response.text.length > MAX_LENGTH_CACHED_AT_ONCE && !this.#requestedOnce.has(key)) {
-      this.#requestedOnce.set(key, true);
-      return;
-    }
-    this.#responses.set(key, response);
   }
 }
 

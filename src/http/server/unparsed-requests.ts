@@ -12,55 +12,40 @@ const LINGER_MS = 1_000;
  * Refuses requests that Node's HTTP server would otherwise respond to by itself, bypassing all hooks: those that its
  * parser rejects or that time out while arriving, and CONNECT.
  */
-export class UnparsedRequests {
-  readonly #connections: Connections;
-  readonly #logger: Pick<Logger, 'info'>;
-  readonly #makeId = requestIds();
-  readonly #refused = new WeakSet<Duplex>();
-
-  constructor(connections: Connections, logger: Pick<Logger, 'info'>) {
-    this.#connections = connections;
-    this.#logger = logger;
-  }
-
-  refuse({ code, message }: NodeJS.ErrnoException, socket: Socket): void {
-    if (this.#refused.has(socket)) return;
-    this.#refused.add(socket);
-    const response = this.#connections.get(socket) ?? null;
-    const refuseOrEnd = (): void => {
-      // An error in a request's body gets no response of its own: the request already has one.
-      if (code === 'ECONNRESET' || !socket.writable || response?.req.complete === false) socket.destroy();
-      else this.#send(socket, validationFailed(refusalMessage(code)), code ?? message);
-    };
-    // The previous request on this connection is responded to first.
-    if (response === null || response.writableFinished || code === 'ECONNRESET') refuseOrEnd();
-    else response.once('close', refuseOrEnd);
-  }
-
-  refuseConnect(socket: Duplex): void {
-    this.#send(socket, methodNotAllowed(), 'CONNECT');
-  }
-
-  #send(socket: Duplex, error: ApiError, reason: string): void {
-    const requestId = this.#makeId();
-    this.#logger.info({ requestId, status: error.status, code: error.code, reason }, 'request refused unread');
+export function unparsedRequests(connections: Connections, logger: Pick<Logger, 'info'>) {
+  const makeId = requestIds();
+  const refused = new WeakSet<Duplex>();
+  const send = (socket: Duplex, error: ApiError, reason: string): void => {
+    const requestId = makeId();
+    logger.info({ requestId, status: error.status, code: error.code, reason }, 'request refused unread');
     socket.on('error', () => undefined);
     socket.end(renderResponse(error, requestId));
     const timer = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     socket.once('close', () => clearTimeout(timer));
-  }
+  };
+  return {
+    refuse({ code, message }: NodeJS.ErrnoException, socket: Socket): void {
+      if (refused.has(socket)) return;
+      refused.add(socket);
+      const response = connections.get(socket) ?? null;
+      const refuseOrEnd = (): void => {
+        // An error in a request's body gets no response of its own: the request already has one.
+        if (code === 'ECONNRESET' || !socket.writable || response?.req.complete === false) socket.destroy();
+        else
+          send(socket, validationFailed(MESSAGES.get(code) ?? 'The request is not valid HTTP/1.1.'), code ?? message);
+      };
+      // The previous request on this connection is responded to first.
+      if (response === null || response.writableFinished || code === 'ECONNRESET') refuseOrEnd();
+      else response.once('close', refuseOrEnd);
+    },
+    refuseConnect: (socket: Duplex): void => send(socket, methodNotAllowed(), 'CONNECT'),
+  };
 }
 
-function refusalMessage(code: string | undefined): string {
-  switch (code) {
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
-      return 'The request did not arrive in time.';
-    case 'HPE_HEADER_OVERFLOW':
-      return `The request line and headers are longer than ${MAX_HEAD_BYTES} bytes.`;
-    default:
-      return 'The request is not valid HTTP/1.1.';
-  }
-}
+const MESSAGES = new Map<string | undefined, string>([
+  ['ERR_HTTP_REQUEST_TIMEOUT', 'The request did not arrive in time.'],
+  ['HPE_HEADER_OVERFLOW', `The request line and headers are longer than ${MAX_HEAD_BYTES} bytes.`],
+]);
 
 function renderResponse(error: ApiError, requestId: string): string {
   const body = renderError(error, requestId);

@@ -15,7 +15,7 @@ import {
   storedSet,
   type StoredSet,
 } from '../position-set.ts';
-import { changeTerms, detailChangeTerms, termsOf, type IndexedRow, type StoredRow } from '../terms.ts';
+import { changeTerms, detailChangeTerms, termsOf, type StoredRow } from '../terms.ts';
 import { Tokenizer } from '../words.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
@@ -132,7 +132,7 @@ export class IndexChanges<K extends IndexedKind> {
   }
 
   /** Replaces the record at a position; `before` is null for a new record, `after` for a removed one. */
-  replace(position: number, before: IndexedRow[K] | null, after: IndexedRow[K] | null): void {
+  replace(position: number, before: StoredRow[K] | null, after: StoredRow[K] | null): void {
     const block = blockOf(position);
     // `expectNew` has already counted new records.
     if (before !== null) this.expectNew(block);
@@ -191,7 +191,7 @@ export class IndexChanges<K extends IndexedKind> {
     return [...this.#rebuilt].map((block) => ({ kind: this.#kind, block }));
   }
 
-  #termsOf(row: IndexedRow[K] | null): ReadonlySet<string> {
+  #termsOf(row: StoredRow[K] | null): ReadonlySet<string> {
     return row === null ? EMPTY_TERMS : termsOf(this.#kind, row, this.#tokenizer);
   }
 

@@ -72,28 +72,19 @@ async function withLinks<Row extends { id: string }>(
   rows: readonly Row[],
 ): Promise<Row[]> {
   const ids = rows.map(({ id }) => id);
-  const linksOf = async (
-    table: string,
-    columns: readonly string[],
-  ): Promise<Map<string, Record<string, unknown>[]>> => {
-    const { rows: links } = await sql<Record<string, unknown> & { supplier_id: string }>`
-      select supplier_id, ${sql.join(columns.map((column) => sql.ref(column)))} from ${sql.table(`catalog.${table}`)}
-      where ${isOneOf(engine, sql.ref('supplier_id'), ids)}`.execute(kysely);
-    return Map.groupBy(links, ({ supplier_id }) => supplier_id);
-  };
-  const services = await linksOf('supplier_city_services', ['city_service_id']);
-  const leadEntities = await linksOf('supplier_lead_entities', ['lead_entity_id', 'since_publication']);
-  const coops = await linksOf('supplier_coops', ['coop_id', 'since_publication']);
+  const isAmong = isOneOf(engine, sql.ref('supplier_id'), ids);
+  const { rows: services } = await sql<{ supplier_id: string; id: string }>`
+    select supplier_id, city_service_id as id from catalog.supplier_city_services where ${isAmong}`.execute(kysely);
+  const { rows: paths } = await sql<SupplierPath & { supplier_id: string }>`
+    select supplier_id, ${facetTerm('lead_entity', '')} || lead_entity_id as owner, since_publication as since
+    from catalog.supplier_lead_entities where ${isAmong}
+    union all select supplier_id, ${facetTerm('coop', '')} || coop_id, since_publication
+    from catalog.supplier_coops where ${isAmong}`.execute(kysely);
+  const servicesOf = Map.groupBy(services, ({ supplier_id }) => supplier_id);
+  const pathsOf = Map.groupBy(paths, ({ supplier_id }) => supplier_id);
   return rows.map((row) => ({
     ...row,
-    city_services: (services.get(row.id) ?? []).map(({ city_service_id }) => String(city_service_id)),
-    paths: [
-      ...(leadEntities.get(row.id) ?? []).map((path) => pathOf('lead_entity', path)),
-      ...(coops.get(row.id) ?? []).map((path) => pathOf('coop', path)),
-    ],
+    city_services: (servicesOf.get(row.id) ?? []).map(({ id }) => id),
+    paths: (pathsOf.get(row.id) ?? []).map(({ owner, since }) => ({ owner, since })),
   }));
-}
-
-function pathOf(facet: 'lead_entity' | 'coop', row: Record<string, unknown>): SupplierPath {
-  return { owner: facetTerm(facet, String(row[`${facet}_id`])), since: Number(row['since_publication']) };
 }

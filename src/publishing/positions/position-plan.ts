@@ -46,10 +46,6 @@ class PositionPlan implements KeyLines {
     this.#positions[place] = position;
   }
 
-  keyAt(place: number): string {
-    return getAt(this.keys, place);
-  }
-
   /** Finds a key; null if the source does not contain it. */
   find(key: string): PlannedKey | null {
     // Fast path: most files are sorted.
@@ -125,14 +121,14 @@ async function planBlock(
   const records: ((typeof stored)[number] | number)[] = [];
   let place = start;
   for (const record of stored) {
-    for (; place < end && plan.keyAt(place) < record.id; place += 1) records.push(place);
-    if (place < end && plan.keyAt(place) === record.id) place += 1;
+    for (; place < end && getAt(plan.keys, place) < record.id; place += 1) records.push(place);
+    if (place < end && getAt(plan.keys, place) === record.id) place += 1;
     records.push(record);
   }
   for (; place < end; place += 1) records.push(place);
   if (records.length === stored.length) return;
   const idOf = (record: (typeof records)[number]): string =>
-    typeof record === 'number' ? plan.keyAt(record) : record.id;
+    typeof record === 'number' ? getAt(plan.keys, record) : record.id;
   const positions = records.map((record) => (typeof record === 'number' ? null : record.position % BLOCK_SIZE));
   const placed = placeInBlocks(positions, context.blockSize, nextId === null);
   const index = context.index[kind];

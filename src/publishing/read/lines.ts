@@ -6,8 +6,9 @@ const DEFAULT_MAX_LINE_BYTES = 8 * 1024 * 1024;
 const LINE_FEED = 0x0a;
 const OPENING_BRACE = 0x7b;
 const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
 const ID_START = Buffer.from('{"id":"');
+/** Printable ASCII without escapes. */
+const PLAIN = /^[ -[\]-~]*$/;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** A file that cannot hold records; the message continues "cannot be read: …". */
@@ -100,15 +101,8 @@ export function lineHash(bytes: Buffer): string {
 export function startingKey(bytes: Buffer): string | null {
   if (!bytes.subarray(0, ID_START.length).equals(ID_START)) return null;
   const end = bytes.indexOf(QUOTE, ID_START.length);
+  if (end === -1) return null;
   // A new string: a slice would keep the whole line in memory.
-  return end !== -1 && isPlain(bytes, ID_START.length, end) ? bytes.toString('latin1', ID_START.length, end) : null;
-}
-
-/** Whether all bytes are printable ASCII without escapes. */
-function isPlain(bytes: Buffer, start: number, end: number): boolean {
-  for (let at = start; at < end; at += 1) {
-    const byte = bytes[at] ?? 0;
-    if (byte < 0x20 || byte > 0x7e || byte === BACKSLASH) return false;
-  }
-  return true;
+  const key = bytes.toString('latin1', ID_START.length, end);
+  return PLAIN.test(key) ? key : null;
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isOneOf } from '../../database/statement.ts';
 import { deleteRows, inBatches, insertRows, loadValues, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
-import type { IndexedRow } from '../../index/terms.ts';
+import type { StoredRow } from '../../index/terms.ts';
 import type { IndexChanges } from '../../index/write/index-changes.ts';
 import { isIndexed, keyField, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { Counts, ImportContext } from '../import-context.ts';
@@ -157,7 +157,7 @@ export class RecordWriter {
         city_services: (record as RecordOf['suppliers']).city_service_ids,
         paths: (before as StoredRecord<'suppliers'> | null)?.row.paths ?? [],
       };
-      index.replace(row.position, before?.row ?? null, { ...row, ...links } as IndexedRow[IndexedKind]);
+      index.replace(row.position, before?.row ?? null, { ...row, ...links } as StoredRow[IndexedKind]);
     }
     await index.writeIfLarge();
   }

@@ -14,7 +14,7 @@ import {
 } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
-import { indexedListing, type ListedRecords, updatedSince, withValue, words } from '../../paging/pages.ts';
+import { indexed, indexedListing, updatedSince, withValue, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
@@ -105,13 +105,7 @@ export function registerContracts(v1: FastifyInstance, services: Services, index
   });
 }
 
-const text = withUpdatedAt(sql<string>`record.document`, 'changed_publication');
-
-export const listedContracts: ListedRecords = {
-  name: 'contracts',
-  table: 'contracts',
-  key: 'id',
-  foundBy: 'position',
-  text,
+export const listedContracts = indexed('contracts', {
+  text: withUpdatedAt(sql<string>`record.document`, 'changed_publication'),
   bytes: sql<number>`octet_length(record.document)`,
-};
+});

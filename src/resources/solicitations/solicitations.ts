@@ -7,7 +7,15 @@ import { detailResponses, objectResponses } from '../../http/openapi/openapi-res
 import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
-import { indexedListing, type ListedRecords, closing, updatedSince, withValue, words } from '../../paging/pages.ts';
+import {
+  indexed,
+  indexedListing,
+  type ListedRecords,
+  closing,
+  updatedSince,
+  withValue,
+  words,
+} from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
@@ -115,16 +123,12 @@ const finished = (document: RawBuilder<string>): RawBuilder<string> =>
 const closesAt = sql<string | null>`case when record.status = 'open' and record.close_at > ${parameter('now')}
   then record.close_at end`;
 
-export const listedSolicitations: ListedRecords = {
-  name: 'solicitations',
-  table: 'solicitations',
-  key: 'id',
-  foundBy: 'position',
+export const listedSolicitations = indexed('solicitations', {
   text: finished(sql<string>`record.document`),
   bytes: sql<number>`octet_length(record.document)`,
   changesAt: closesAt,
   isServed: sql<SqlBool>`record.status <> 'draft'`,
-};
+});
 
 export const detailedSolicitations: ListedRecords = {
   ...listedSolicitations,

@@ -6,6 +6,7 @@ import { certificationsParameter, idParameter, stateParameter } from '../../http
 import { hasValue, NEVER } from '../../index/conditions.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
+  indexed,
   indexedListing,
   type ListedRecords,
   updatedSince,
@@ -143,14 +144,10 @@ export function registerSuppliers(
 const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
   withUpdatedAt(sql<string>`record.document || ',"certifications":' || ${certifications}`, 'changed_publication');
 
-export const listedSuppliers: ListedRecords = {
-  name: 'suppliers',
-  table: 'suppliers',
-  key: 'id',
-  foundBy: 'position',
+export const listedSuppliers = indexed('suppliers', {
   text: textWith(sql<string>`record.certifications_preview`),
   bytes: sql<number>`octet_length(record.document) + octet_length(record.certifications_preview)`,
-};
+});
 
 export const detailedSuppliers: ListedRecords = {
   ...listedSuppliers,
