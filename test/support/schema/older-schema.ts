@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
+import { afterAll } from 'vitest';
 import type { Database, Engine } from '../../../src/database/database.ts';
 import type { TableGroup } from '../../../src/database/migrations/schema.ts';
 import { ledgerStatement } from '../../../src/database/migrations/migrator.ts';
@@ -20,16 +21,16 @@ interface MigrationBefore {
   statements?(engine: Engine): string[];
 }
 
+let folder: string | null = null;
 let before: string | null = null;
+afterAll(() => {
+  if (folder !== null) rmSync(folder, { recursive: true, force: true });
+});
 
 /** The command of the version before, taken out once for each test file. */
 export function versionBefore(): string {
-  if (before === null) {
-    const folder = mkdtempSync(join(tmpdir(), 'pds-before-'));
-    process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-    before = takeOutVersionBefore(folder);
-  }
-  return before;
+  folder ??= mkdtempSync(join(tmpdir(), 'pds-before-'));
+  return (before ??= takeOutVersionBefore(folder));
 }
 
 /** Creates an empty database in the schema of version 1.2 or older: the first N steps of each group. */
