@@ -31,7 +31,7 @@ function escapeOf(character: string): string {
   return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex}`;
 }
 
-/** The host, port and database of a URL, without user and password. */
+/** Of a database's URL only host, port and path, so no password. */
 export function shownUrl(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;

@@ -30,7 +30,10 @@ interface DepartedRecords {
   readonly until: string | null;
 }
 
-/** Finds the first records of a kind after an id that left the scope, and that it saw before: it had the grant earlier. */
+/**
+ * Finds the first records of a kind after an id: those that left the scope since a timestamp, and that it saw before,
+ * since it had the owner's grant earlier.
+ */
 export type FindDeparted = (
   kind: IndexedKind,
   scope: Scope,
@@ -39,8 +42,8 @@ export type FindDeparted = (
 ) => Promise<DepartedRecords>;
 
 /**
- * Opens the departures since a release. Usually they are few, and are read at once by the index on the release. Otherwise
- * they are read by kind and id, a bounded number at a time, whatever their releases.
+ * Opens the departures since a timestamp. Usually those since its release are few, and are read at once by the index on
+ * the release. Otherwise they are read by kind and id, a bounded number at a time, whatever their releases.
  *
  * @throws OtherStateError if the catalog is in another state.
  */

@@ -21,4 +21,5 @@ test('the reason names the first address if a host name has several and none res
 
 test('a URL is shown without its credentials', () => {
   expect(shownUrl(URL_WITH_SECRET)).toBe('redis.example:6380/3');
+  expect(shownUrl('postgres://app:one@db.example:5432/pds?password=two')).toBe('db.example:5432/pds');
 });

@@ -21,7 +21,7 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 export function takeOutVersionBefore(folder: string): string {
   const { version, commit } = VERSION_BEFORE;
   const tree = join(folder, version);
-  mkdirSync(tree);
+  mkdirSync(tree, { recursive: true });
   let archive: Buffer;
   try {
     const options = { cwd: REPOSITORY, maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] as const };

@@ -84,9 +84,9 @@ export async function showAudit(
   // A misspelled name would look like a partner without changes. A deleted partner has only changes.
   if (partner !== null && changes.length === 0) await getPartnerId(database, partner);
   const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
-  const rows = changes.map(({ at, actor, action, keyId, details, ...of }) => [
-    ...[at, actor, action, of.partner ?? '-', keyId ?? '-'],
-    describeDetails(details),
+  const rows = changes.map((change) => [
+    ...[change.at, change.actor, change.action, change.partner ?? '-', change.keyId ?? '-'],
+    describeDetails(change.details),
   ]);
   output.result({ changes }, renderColumns([heading, ...rows]));
 }

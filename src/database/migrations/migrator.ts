@@ -10,6 +10,7 @@ import { accessSchema } from './access.ts';
 import { catalogSchema } from './catalog.ts';
 import type { GroupSchema, TableGroup } from './schema.ts';
 
+/** The schema of each group in this version. */
 export const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: catalogSchema, access: accessSchema };
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];

@@ -200,6 +200,7 @@ function responses(
     304: {
       description: 'Nothing has changed since the response that `If-None-Match` identifies.',
       headers,
+      // No body.
       type: 'null',
     },
     400: errorResponse('validation_failed', BAD_REQUEST, KEY_HEADERS),

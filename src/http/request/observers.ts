@@ -100,7 +100,7 @@ export function requestMetrics(registry: Registry): RequestObserver {
     registers,
   });
   return ({ route: found, status, durationMs, partner: caller, rows }) => {
-    // Clients can send any number of different URLs.
+    // One label for all that match no route: clients can send any number of different URLs.
     const route = found ?? 'none';
     const partner = caller?.name ?? '';
     requests.inc({ route, status: status ?? 'aborted', partner });

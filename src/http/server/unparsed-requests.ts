@@ -9,8 +9,8 @@ import { type Connections, MAX_HEAD_BYTES, STATUS_CODES } from './server.ts';
 const LINGER_MS = 1_000;
 
 /**
- * Refuses requests that Node's HTTP server would otherwise respond to by itself, bypassing all hooks: those that its
- * parser rejects or that time out while arriving, and CONNECT.
+ * Makes what refuses requests that Node's HTTP server would otherwise respond to by itself, bypassing all hooks: those
+ * that its parser rejects or that time out while arriving, and CONNECT.
  */
 export function unparsedRequests(connections: Connections, logger: Pick<Logger, 'info'>) {
   const makeId = requestIds();
@@ -42,6 +42,7 @@ export function unparsedRequests(connections: Connections, logger: Pick<Logger, 
   };
 }
 
+/** By the error's code. */
 const MESSAGES = new Map<string | undefined, string>([
   ['ERR_HTTP_REQUEST_TIMEOUT', 'The request did not arrive in time.'],
   ['HPE_HEADER_OVERFLOW', `The request line and headers are longer than ${MAX_HEAD_BYTES} bytes.`],

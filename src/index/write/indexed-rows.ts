@@ -75,6 +75,7 @@ async function withLinks<Row extends { id: string }>(
   const isAmong = isOneOf(engine, sql.ref('supplier_id'), ids);
   const { rows: services } = await sql<{ supplier_id: string; id: string }>`
     select supplier_id, city_service_id as id from catalog.supplier_city_services where ${isAmong}`.execute(kysely);
+  // The terms of the owners: a prefix, and the id.
   const { rows: paths } = await sql<SupplierPath & { supplier_id: string }>`
     select supplier_id, ${facetTerm('lead_entity', '')} || lead_entity_id as owner, since_publication as since
     from catalog.supplier_lead_entities where ${isAmong}
