@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import { DAY_MS } from '../timestamp.ts';
 import type { KeyEnvironment } from './keys.ts';
 
-/** For this long before a key ends, responses to it carry `X-Key-Expires-At`. */
+/** For this long before a key ends, responses to requests with it carry `X-Key-Expires-At`. */
 export const EXPIRY_NOTICE_MS = 30 * DAY_MS;
 
 /** The end of a key that has one. */

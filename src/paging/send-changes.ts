@@ -222,7 +222,7 @@ function endOf(
 ) {
   const { watermark, isComplete: reset } = listing;
   if (next === null) return { next_cursor: null, reset, watermark };
-  // What the first page decided, and the position.
+  // Later pages keep the mode and the kinds of the first.
   const after = [reset ? 'complete' : 'changes', kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
   return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, watermark: null };
 }

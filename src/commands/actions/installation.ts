@@ -58,7 +58,7 @@ function checkOwnSettingsFile(): Finding[] {
   const stats = statSync(file, { throwIfNoEntry: false });
   // A pipe can be read only once.
   if (stats?.isFile() !== true || (stats.mode & OTHERS_CAN_READ) === 0) return [];
-  // Those that are not shown as they are hold a password.
+  // A variable holds a password if a part of its value is hidden.
   const secrets = readSettingsFile(file).filter(
     ({ name, value: text }) => text !== '' && withoutSecrets({ name, text, problem: null }) !== text,
   );

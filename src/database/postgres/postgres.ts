@@ -65,7 +65,7 @@ export function postgresDatabase(url: string): ConfiguredDatabase {
   };
 }
 
-/** Connects on first use: that the server is down does not make this throw. */
+/** Connects on first use, and so does not throw if the server is down. */
 function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = createPool({

@@ -9,8 +9,8 @@ import { type Connections, MAX_HEAD_BYTES, STATUS_CODES } from './server.ts';
 const LINGER_MS = 1_000;
 
 /**
- * Makes what refuses requests that Node's HTTP server would otherwise respond to by itself, bypassing all hooks: those
- * that its parser rejects or that time out while arriving, and CONNECT.
+ * Creates the handlers of requests that Node's HTTP server would otherwise respond to by itself, bypassing all hooks:
+ * those that its parser rejects or that time out while arriving, and CONNECT. They refuse all.
  */
 export function unparsedRequests(connections: Connections, logger: Pick<Logger, 'info'>) {
   const makeId = requestIds();
