@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 
 /**
- * The folders that `npm test` runs in each project: under four minutes on two cores, with only what `npm ci` installs.
- * `npm run test:all` runs every folder. A new test file belongs to the set of its folder.
+ * `npm test` runs these folders: under 150 seconds on two cores, with only what `npm ci` installs. A new test file belongs to
+ * the set of its folder.
  */
 const DEFAULT_FOLDERS = {
   sqlite: ['access', 'conformance', 'docs', 'http', 'index', 'publishing', 'rate-limiting', 'sync'].map(
@@ -22,8 +22,6 @@ const ONLY_IN_ALL = [
   'test/conformance/reader-role.postgres.test.ts',
   // Builds, packs and installs the client.
   'client/test/package.test.ts',
-  // Downloads other runtimes.
-  'client/test/platforms/**',
   // Imports hundreds of megabytes, built to exhaust memory.
   'test/publishing/hostile-files.sqlite.test.ts',
   // Changes thousands of records in each import.
@@ -46,8 +44,33 @@ const ONLY_IN_ALL = [
   'client/test/mirror/waiting.test.ts',
 ];
 
-/** Set by `npm test`. `npx vitest run FILE` can run every file. */
-const isDefaultSet = process.env['TEST_SET'] === 'default';
+/** Files that only `npm run test:nightly` runs: they are slow and rarely find anything. */
+const NIGHTLY = [
+  // Downloads Deno, Bun and two versions of Node, 510 MB.
+  'client/test/platforms/**',
+  // Disturbs a whole cluster ten times.
+  'test/cluster/patroni.postgres.test.ts',
+];
+
+/**
+ * Tests of what does not depend on the database: they run on SQLite only, but for the files named here, whose SQL differs or
+ * whose errors are the driver's. `conformance/engines.both.test.ts` compares the responses of both databases.
+ */
+const ON_SQLITE = [
+  'test/commands/!(*.postgres|check|creates-nothing|find|usage).test.ts',
+  'test/conformance/{certification-filter,isolation,model-agreement,schemas,streams}.test.ts',
+  'test/faults/{descriptors,ending-key}.test.ts',
+  'test/http/**',
+  'test/load/sigterm.test.ts',
+  'test/monitoring/{metrics,tracing}.test.ts',
+  'test/security/!(*.postgres|additional-columns|leaks).test.ts',
+  'test/usage/usage-process.test.ts',
+];
+
+/** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
+const SET = process.env['TEST_SET'];
+const isDefaultSet = SET === 'default';
+const LEFT_OUT = SET === 'default' ? [...ONLY_IN_ALL, ...NIGHTLY] : SET === 'all' ? NIGHTLY : [];
 
 /** Tests of functions that use no database: they run once. */
 const UNIT = '**/*.unit.test.ts';
@@ -76,7 +99,7 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
   const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : everything;
   return {
     include: folders.map((folder) => (folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`)),
-    exclude: [...others, ...(isDefaultSet ? ONLY_IN_ALL : [])],
+    exclude: [...others, ...LEFT_OUT],
   };
 }
 
@@ -92,7 +115,7 @@ export default defineConfig({
     testTimeout: 30_000,
     hookTimeout: 30_000,
     setupFiles: ['test/support/clean-environment.ts'],
-    provide: { isDefaultSet },
+    provide: { isNightly: SET === 'nightly' },
     projects: [
       {
         extends: true,
@@ -100,16 +123,16 @@ export default defineConfig({
           name: 'sqlite',
           ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES]),
           provide: { engine: 'sqlite' },
-          globalSetup: ['test/support/built-portal.ts'],
+          globalSetup: ['test/support/built-portal.ts', 'test/support/bundled-program.ts'],
         },
       },
       {
         extends: true,
         test: {
           name: 'postgres',
-          ...filesOf('postgres', [...ALONE, UNIT, SQLITE]),
+          ...filesOf('postgres', [...ALONE, UNIT, SQLITE, ...ON_SQLITE]),
           provide: { engine: 'postgres' },
-          globalSetup: ['test/support/postgres.ts'],
+          globalSetup: ['test/support/postgres.ts', 'test/support/bundled-program.ts'],
         },
       },
       {
@@ -117,9 +140,10 @@ export default defineConfig({
         test: {
           name: 'alone',
           include: isDefaultSet ? [] : ALONE,
+          exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
-          globalSetup: ['test/support/postgres.ts'],
+          globalSetup: ['test/support/postgres.ts', 'test/support/bundled-program.ts'],
         },
       },
       {
@@ -128,6 +152,7 @@ export default defineConfig({
           name: 'client',
           ...filesOf('client'),
           provide: { engine: 'sqlite' },
+          globalSetup: ['test/support/bundled-program.ts'],
         },
       },
     ],

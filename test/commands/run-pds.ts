@@ -4,7 +4,8 @@ import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import type { DatabaseConfig } from '../../src/config.ts';
 
-export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
+/** The program that tests start: bundled in a run of tests (`test/support/bundled-program.ts`), otherwise the sources. */
+export const MAIN = process.env['TEST_PROGRAM'] ?? fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 export interface Outcome {
   code: number | null;

@@ -11,7 +11,7 @@ import { numberOfRuns } from '../support/runs.ts';
 const folder = mkdtempSync(join(tmpdir(), 'pds-syntax-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-const RUNS = numberOfRuns({ inDefaultSet: 100, otherwise: 300 });
+const RUNS = numberOfRuns({ usually: 100, nightly: 300 });
 
 /** Pieces on which the programs that read such files differ, between ordinary ones. */
 const piece = fc.constantFrom(

@@ -8,7 +8,7 @@ import { numberOfRuns } from '../support/runs.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { pathOf, PARTNERS, withoutRequestId } from './modelled-service.ts';
 
-const REQUESTS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
+const REQUESTS = numberOfRuns({ usually: 400, nightly: 1_000 });
 const COMPARED_HEADERS = [
   'content-type',
   'etag',
@@ -46,6 +46,9 @@ const MALFORMED = fc
   )
   .map((path) => ({ path, limits: null }));
 
+/** How a list is requested: as pages, twice as often, or as a stream. */
+const FORMAT = fc.constantFrom(null, null, 'ndjson', 'csv');
+
 let services: [TestService, TestService];
 let records: RecordDirectories;
 
@@ -71,12 +74,12 @@ afterAll(async () => {
   records.remove();
 });
 
-test('SQLite and PostgreSQL return the same responses byte for byte', async () => {
+test('SQLite and PostgreSQL return the same pages, streams, counts, records and errors, byte for byte', async () => {
   const [sqlite, postgres] = services;
   const model = loadModel(sqlite.published);
   const timestamps = sqlite.published.map(({ publishedAt }) => publishedAt);
   const requests = fc.oneof(
-    { weight: 14, arbitrary: requestsAbout(model, timestamps).map(toRequest) },
+    { weight: 14, arbitrary: fc.tuple(requestsAbout(model, timestamps), FORMAT).map(toRequest) },
     { weight: 1, arbitrary: MALFORMED },
   );
   const partner = fc.constantFrom(...PARTNERS.map(({ name }) => name));
@@ -88,10 +91,15 @@ test('SQLite and PostgreSQL return the same responses byte for byte', async () =
   );
 }, 180_000);
 
-function toRequest(request: ModelRequest): { path: string; limits: readonly number[] | null } {
+function toRequest([request, format]: [ModelRequest, string | null]): {
+  path: string;
+  limits: readonly number[] | null;
+} {
+  const path = pathOf(request);
+  if (request.type !== 'list') return { path, limits: null };
+  if (format !== null) return { path: `${path}${path.includes('?') ? '&' : '?'}format=${format}`, limits: null };
   // Short pages of long lists are tested elsewhere.
-  const limits = request.type === 'list' ? request.limits.map((limit) => Math.max(limit, 30)) : null;
-  return { path: pathOf(request), limits };
+  return { path, limits: request.limits.map((limit) => Math.max(limit, 30)) };
 }
 
 async function answersOf(

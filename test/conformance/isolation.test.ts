@@ -8,7 +8,7 @@ import { numberOfRuns } from '../support/runs.ts';
 import type { TestService } from '../support/service.ts';
 import { pathOf, withoutRequestId, startModelledService, type ModelledService } from './modelled-service.ts';
 
-const REQUESTS = numberOfRuns({ inDefaultSet: 400, otherwise: 1_000 });
+const REQUESTS = numberOfRuns({ usually: 400, nightly: 1_000 });
 
 /** Two partners whose scopes overlap only in suppliers and reference lists. */
 const CONFINED = ['one-lead-entity', 'mixed'] as const;

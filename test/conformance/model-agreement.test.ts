@@ -9,7 +9,7 @@ import { PARTNERS, startModelledService, type ModelledService } from './modelled
 import { ResponseCheck } from './response-check.ts';
 
 /** For each of the six partners: 720 requests in total, or 2,100. */
-const REQUESTS_PER_PARTNER = numberOfRuns({ inDefaultSet: 120, otherwise: 350 });
+const REQUESTS_PER_PARTNER = numberOfRuns({ usually: 120, nightly: 350 });
 
 let started: ModelledService;
 let service: TestService;

@@ -72,7 +72,7 @@ function comparable(rows: readonly WrittenRow[]): unknown[] {
     .sort((a, b) => a.id - b.id);
 }
 
-const numRuns = numberOfRuns({ inDefaultSet: 50, otherwise: 200 });
+const numRuns = numberOfRuns({ usually: 50, nightly: 200 });
 
 test('new rows are read back as they were written: any text, whole number, bytes and null', async () => {
   await fc.assert(

@@ -22,7 +22,7 @@ import { readFor } from './reading.ts';
 import type { PlainCatalog, PlainFilters, PlainSince } from './plain-catalog.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../../src/kinds.ts';
 
-const NUM_RUNS = numberOfRuns({ inDefaultSet: 3, otherwise: 8 });
+const NUM_RUNS = numberOfRuns({ usually: 3, nightly: 8 });
 
 /** Grants are either older or newer than every `updated_since` here. */
 const OLD = '2020-01-01T00:00:00.000Z';

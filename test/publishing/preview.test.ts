@@ -140,7 +140,7 @@ describe('a preview of an import', { timeout: 120_000 }, () => {
           }
         }
       }),
-      { numRuns: numberOfRuns({ inDefaultSet: 2, otherwise: 6 }) },
+      { numRuns: numberOfRuns({ usually: 2, nightly: 6 }) },
     );
   });
 });

@@ -211,6 +211,6 @@ test('a copy that follows the feed ends with exactly what is visible, and is tol
       const partner = await makePartner(service.database, clock, { name: `p${(partners += 1)}` });
       await new History(partner, lines).run(steps);
     }),
-    { numRuns: numberOfRuns({ inDefaultSet: 15, otherwise: 60 }), endOnFailure: true },
+    { numRuns: numberOfRuns({ usually: 15, nightly: 60 }), endOnFailure: true },
   );
 }, 180_000);

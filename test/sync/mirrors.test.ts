@@ -9,7 +9,7 @@ import type { ImportLines } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
 /** Set MIRROR_RUNS for more. */
-const RUNS = Number(process.env['MIRROR_RUNS'] ?? numberOfRuns({ inDefaultSet: 1, otherwise: 3 }));
+const RUNS = Number(process.env['MIRROR_RUNS'] ?? numberOfRuns({ usually: 1, nightly: 3 }));
 
 let service: MirroredService;
 let copies = 0;
