@@ -18,9 +18,9 @@ const JSON_MEDIA = 'application/json';
 const streamOf = (description: string) => ({ schema: { type: 'string', description } });
 
 const STREAMS = {
-  'application/x-ndjson': streamOf('An addition to the interface, new in 1.3.0: a record as JSON on each line.'),
+  'application/x-ndjson': streamOf('An addition to the interface, new in 1.2.0: a record as JSON on each line.'),
   'text/csv': streamOf(
-    'An addition to the interface, new in 1.3.0: a header line, then a record on each line (RFC 4180).',
+    'An addition to the interface, new in 1.2.0: a header line, then a record on each line (RFC 4180).',
   ),
 };
 
@@ -86,7 +86,7 @@ export const HEADERS = {
     { type: 'string', format: 'date-time', maxLength: 24, pattern: TIMESTAMP_PATTERN },
   ),
   Link: header(
-    'An addition to the interface, new in 1.3.0. In a stream with `limit`, the next piece: `</v1/…>; rel="next"`. Absent ' +
+    'An addition to the interface, new in 1.2.0. In a stream with `limit`, the next piece: `</v1/…>; rel="next"`. Absent ' +
       'after the last.',
     { type: 'string' },
   ),

@@ -120,7 +120,7 @@ const cursorParameter: PageParameter<string> = {
 export const PAGE_PARAMETERS = {
   cursor: cursorParameter,
   limit: limitParameter('`format=ndjson` or `format=csv`'),
-  format: formatParameter(listFormat, 'An addition to the interface, new in 1.3.0: h'),
+  format: formatParameter(listFormat, 'An addition to the interface, new in 1.2.0: h'),
 };
 
 /** The same of the feed of changes. */

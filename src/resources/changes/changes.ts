@@ -74,7 +74,7 @@ export function registerChanges(
       tags: ['Changes'],
       summary: 'List changes',
       description:
-        'An addition to the interface, new in 1.3.0: every contract, solicitation and supplier that changed, became visible ' +
+        'An addition to the interface, new in 1.2.0: every contract, solicitation and supplier that changed, became visible ' +
         'to you or was removed since your last listing, whole. It is the way to keep a copy. A change is any change of the ' +
         'detail, notices, documents and questions included, but not that `is_open` ends with the deadline.',
       querystring: querystringSchema(parameters),
