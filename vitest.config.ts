@@ -30,18 +30,19 @@ const ONLY_IN_ALL = [
   'test/index/one-state.test.ts',
   // Fills the 64 MB buffer of index changes that is written at once.
   'test/index/index-changes.test.ts',
-  // Start a mirror process for each way that a copy or a clock can be wrong.
+  // Run a mirror for each way that a copy or a clock can be wrong.
   'client/test/mirror/damage.test.ts',
   'client/test/mirror/clock.test.ts',
-  // Starts a mirror process for each way that it can be used.
+  // Run a mirror for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
   'client/test/mirror/reports.test.ts',
   // Takes the former version out of git, and starts its mirror.
   'client/test/mirror/takeover.test.ts',
   // Start workers, kill them, and count their requests.
   'test/http/serving-process.sqlite.test.ts',
-  // Waits for a minute to pass.
+  // Wait for a minute, and for many intervals of a second.
   'client/test/mirror/waiting.test.ts',
+  'client/test/mirror/watching.test.ts',
 ];
 
 /** Files that only `npm run test:nightly` runs: they are slow and rarely find anything. */

@@ -3,6 +3,8 @@ import { followCursor, queryString, type Query } from './lists.ts';
 import { NDJSON, PIECE_RECORDS } from './streams.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 
+export const CHANGES_PATH = '/v1/changes';
+
 interface Changed<Kind extends FeedKind, Detail> {
   readonly kind: Kind;
   readonly id: string;
@@ -62,7 +64,7 @@ export interface ChangeList extends AsyncIterable<Change> {
 
 export function listChanges(transport: Transport, filters: ChangeFilters, options: RequestOptions): ChangeList {
   const pieces = (): AsyncGenerator<ChangesPiece, void, undefined> =>
-    followCursor({ ...filters }, async (query) => {
+    followCursor(CHANGES_PATH, { ...filters }, async (query) => {
       const { lines, ...piece } = await readPiece(transport, query, options);
       return { data: lines.map((line) => JSON.parse(line) as Change), ...piece };
     });
@@ -80,7 +82,7 @@ export function listChanges(transport: Transport, filters: ChangeFilters, option
 
 /** Fetches one piece, and again if it fails or is not whole. Throws as `Transport.get` does. */
 export async function readPiece(transport: Transport, filters: Query, options: RequestOptions): Promise<RawPiece> {
-  const target = `/v1/changes${queryString({ limit: PIECE_RECORDS, ...filters, format: 'ndjson' })}`;
+  const target = `${CHANGES_PATH}${queryString({ limit: PIECE_RECORDS, ...filters, format: 'ndjson' })}`;
   const request = { target, type: NDJSON, isNewEndpoint: true };
   const { data } = await transport.getText(request, options, parsePiece);
   return data;

@@ -17,6 +17,7 @@ import type {
   Supplier,
 } from './generated/types.gen.ts';
 import { UnexpectedAnswerError } from './errors.ts';
+import { getKey } from './key.ts';
 import { listRecords, queryString, type RecordList } from './lists.ts';
 import type { ClientOptions } from './options.ts';
 import { streamCsv, streamRecords } from './streams.ts';
@@ -152,7 +153,7 @@ export function createClient(options: ClientOptions): Client {
     stream: (kind, filters = {}, request = {}) => streamRecords(transport, `/v1/${kind}`, filters, request),
     csv: (kind, filters = {}, request = {}) => streamCsv(transport, `/v1/${kind}`, filters, request),
     changes: (filters = {}, request = {}) => listChanges(transport, filters, request),
-    key: async (request) => (await transport.get<Key>('/v1/key', request)).data,
+    key: (request) => getKey(transport, request),
     health: async (request) => (await transport.get<Health>('/health', request)).data,
   };
 }

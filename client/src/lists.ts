@@ -33,7 +33,7 @@ export function listRecords<T>(
   options: RequestOptions,
 ): RecordList<T> {
   const pages = (): AsyncGenerator<Page<T>, void, undefined> =>
-    followCursor(filters, (query) => readPage(transport, path + queryString(query), options));
+    followCursor(path, filters, (query) => readPage(transport, path + queryString(query), options));
   return {
     pages,
     async *[Symbol.asyncIterator]() {
@@ -42,16 +42,36 @@ export function listRecords<T>(
   };
 }
 
-/** Reads the parts of a listing as they are needed, each with the cursor of the part before it. */
+/**
+ * Reads the parts of a listing as they are needed, each with the cursor of the part before it.
+ *
+ * @throws UnexpectedAnswerError if a cursor is repeated, before the part that has it is returned.
+ */
 export async function* followCursor<Part extends { readonly nextCursor: string | null }>(
+  path: string,
   filters: Query,
   read: (query: Query) => Promise<Part>,
 ): AsyncGenerator<Part, void, undefined> {
+  const expectNewCursor = newCursorCheck(path, filters['cursor']);
   for (let query: Query | null = filters; query !== null;) {
     const part = await read(query);
+    expectNewCursor(part.nextCursor);
     yield part;
     query = part.nextCursor === null ? null : { ...query, cursor: part.nextCursor };
   }
+}
+
+/**
+ * Returns a function for each next cursor of a listing. It throws UnexpectedAnswerError if the listing had the cursor
+ * before: it would never end.
+ */
+export function newCursorCheck(path: string, first: unknown): (cursor: string | null) => void {
+  const seen = new Set([first]);
+  return (cursor) => {
+    if (cursor !== null && seen.has(cursor))
+      throw new UnexpectedAnswerError(200, `${path}: the response repeats a cursor, so the listing would never end`);
+    seen.add(cursor);
+  };
 }
 
 async function readPage<T>(transport: Transport, target: string, options: RequestOptions): Promise<Page<T>> {

@@ -1,4 +1,5 @@
-import { queryString, type Query } from './lists.ts';
+import { UnexpectedAnswerError } from './errors.ts';
+import { followCursor, queryString, type Query } from './lists.ts';
 import type { RequestOptions, Transport } from './transport.ts';
 
 /**
@@ -9,9 +10,15 @@ export const PIECE_RECORDS = 10_000;
 
 export const NDJSON = 'application/x-ndjson';
 
-/** The lines of a text whose last line, too, ends with a line feed. */
+/** Returns a text as it is. @throws Error if its last line has no end: a proxy may have cut it. */
+function wholeLines(text: string): string {
+  if (text !== '' && !text.endsWith('\n')) throw new Error('ends within a line: it is not whole');
+  return text;
+}
+
+/** The lines of a text. @throws Error if the last one has no end. */
 export function linesOf(text: string): string[] {
-  return text.split('\n').slice(0, -1);
+  return wholeLines(text).split('\n').slice(0, -1);
 }
 
 /**
@@ -40,16 +47,20 @@ async function* pieces(
   type: string,
   ...[transport, path, filters, options]: StreamArguments
 ): AsyncGenerator<string> {
-  let next: string | null = queryString({ limit: PIECE_RECORDS, ...filters, format });
-  while (next !== null) {
-    const { data, headers } = await transport.getText({ target: path + next, type }, options, (text) => text);
-    yield data;
-    next = nextOf(path, headers.get('link'));
-  }
+  const parts = followCursor(path, { limit: PIECE_RECORDS, ...filters, format }, async (query) => {
+    const target = path + queryString(query);
+    const { data, headers, info } = await transport.getText({ target, type }, options, wholeLines);
+    return { text: data, nextCursor: cursorIn(headers.get('link'), target, info.status) };
+  });
+  for await (const { text } of parts) yield text;
 }
 
-/** The query of the next piece; null after the last. Only the query is taken, so that no other host is requested. */
-function nextOf(path: string, link: string | null): string | null {
-  const target = /<([^>]*)>; *rel="next"/.exec(link ?? '')?.[1] ?? '';
-  return target.startsWith(`${path}?`) ? target.slice(path.length) : null;
+/** The cursor of the next piece; null after the last. Nothing else of the link is used, so no other host is requested. */
+function cursorIn(link: string | null, target: string, status: number): string | null {
+  const next = /<([^>]*)>; *rel="next"/.exec(link ?? '')?.[1];
+  if (next === undefined) return null;
+  const cursor = new URLSearchParams(next.slice(next.indexOf('?'))).get('cursor');
+  // The list would end early.
+  if (cursor === null) throw new UnexpectedAnswerError(status, `${target}: the link to the next piece has no cursor`);
+  return cursor;
 }

@@ -37,6 +37,9 @@ const RETRYABLE_STATUSES: readonly number[] = [429, 500, 502, 503, 504];
 
 const JSON_TYPE = 'application/json';
 
+/** Of one response, decompressed: half of what fits into a string, and 26 KiB for each of 10,000 records in a piece. */
+const MAX_BODY_BYTES = 256 * 2 ** 20;
+
 /** A request for a text. */
 export interface TextRequest {
   /** Path and query. */
@@ -64,11 +67,16 @@ interface Failure {
 /** Sends requests, retries transient failures, and parses responses. */
 export class Transport {
   readonly #settings: Settings;
+  readonly #onPause: (error: PartnerDataError, pauseMs: number) => void;
   readonly #noteKeyExpiry: (headers: Headers) => void;
 
-  /** @throws TypeError if an option is unknown or invalid. */
-  constructor(options: ClientOptions) {
+  /**
+   * @param onPause called before each pause that precedes a retry.
+   * @throws TypeError if an option is unknown or invalid.
+   */
+  constructor(options: ClientOptions, onPause: (error: PartnerDataError, pauseMs: number) => void = () => undefined) {
     this.#settings = readOptions(options);
+    this.#onPause = onPause;
     this.#noteKeyExpiry = watchKeyExpiry(this.#settings.apiKey, this.#settings.onKeyExpiring);
   }
 
@@ -105,6 +113,7 @@ export class Transport {
       if (!('error' in outcome)) return outcome;
       const pauseMs = pauseBefore(attempt, outcome.retryAfterMs, this.#settings.retry);
       if (pauseMs === null) throw outcome.error;
+      this.#onPause(outcome.error, pauseMs);
       await pause(pauseMs, signal);
     }
   }
@@ -153,9 +162,10 @@ export class Transport {
     try {
       // A redirect could carry the key to another host.
       const response = await fetch(base + target, { headers, signal: ended.signal, redirect: 'manual' });
-      return { response, body: await response.text() };
+      return { response, body: await readText(response, target) };
     } catch (cause) {
       throwIfAborted(signal);
+      if (cause instanceof UnexpectedAnswerError) throw cause;
       const error = ended.signal.aborted
         ? new TimeoutError(`${target}: no complete response from ${base} within ${timeoutMs} ms`)
         : new ConnectionError(`${target}: no complete response from ${base}: ${reasonOf(cause)}`, { cause });
@@ -185,6 +195,25 @@ export class Transport {
     return status === 0 || (status > 300 && status < 400 && status !== 304)
       ? `${base} returned a redirect. Redirects are not followed, because they could send the key to another host: correct baseUrl`
       : `status ${status} from ${base} is not a response of the service: check baseUrl, and any proxy on the way`;
+  }
+}
+
+/** @throws UnexpectedAnswerError if the body is longer than any of the service, and may have no end. */
+async function readText(response: Response, target: string): Promise<string> {
+  // Some responses have no body, and React Native has no streams.
+  const reader = (response.body as Response['body'] | undefined)?.getReader();
+  if (reader === undefined) return response.text();
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  for (let bytes = 0; ;) {
+    const { value, done } = await reader.read();
+    if (done) return new Blob(chunks).text();
+    bytes += value.length;
+    if (bytes > MAX_BODY_BYTES) {
+      await reader.cancel();
+      const message = `${target}: the response has more than ${MAX_BODY_BYTES / 2 ** 20} MiB`;
+      throw new UnexpectedAnswerError(response.status, message);
+    }
+    chunks.push(value);
   }
 }
 

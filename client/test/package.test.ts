@@ -75,10 +75,12 @@ describe('the package', () => {
   ])('has types for strict programs %s', async (name, options, include) => {
     const { project } = installed;
     writeFileSync(join(project, 'program.ts'), TYPED_PROGRAM);
-    const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noEmit: true };
+    const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
+    // TypeScript's own declarations need no check.
+    const cheap = { noEmit: true, skipDefaultLibCheck: true };
     const typeRoots = [join(ROOT, 'node_modules', '@types')];
     const config = join(project, `${name.replaceAll(/\W+/g, '-')}.json`);
-    const compilerOptions = { target: 'es2023', lib: ['es2023'], typeRoots, ...strict, ...options };
+    const compilerOptions = { target: 'es2023', lib: ['es2023'], typeRoots, ...strict, ...cheap, ...options };
     writeFileSync(config, JSON.stringify({ compilerOptions, include }));
     expect(await run('tsc', ['-p', config])).toBe('');
   });

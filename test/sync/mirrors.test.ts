@@ -27,11 +27,12 @@ async function publish(lines: ImportLines): Promise<void> {
 
 /** Runs a mirror, with `during` happening meanwhile. Returns whether it was killed. */
 async function run(options: readonly string[], during: Extract<Step, { type: 'sync' }>['during']): Promise<boolean> {
-  const mirror = service.startMirror(...options);
+  // Only a process can be killed.
+  const killable = during?.event.type === 'kill-mirror' ? service.startMirror(...options) : null;
   const happened: Promise<void>[] = [];
   const act = async (): Promise<void> => {
     const event = during?.event;
-    if (event?.type === 'kill-mirror') mirror.kill('SIGKILL');
+    if (event?.type === 'kill-mirror') killable?.kill('SIGKILL');
     else if (event?.type === 'import') await publish(event.lines);
     else if (event?.type === 'kill-service') {
       await service.killService();
@@ -46,7 +47,7 @@ async function run(options: readonly string[], during: Extract<Step, { type: 'sy
     await Promise.all(happened);
     return {};
   });
-  const { code, stderr } = await mirror.ended;
+  const { code, stderr } = await (killable?.ended ?? service.mirror(...options));
   await Promise.all(happened);
   const isKilled = happened.length > 0 && during?.event.type === 'kill-mirror';
   if (!isKilled) expect(code, stderr).toBe(0);

@@ -1,9 +1,11 @@
 import {
   ConnectionError,
+  ForbiddenError,
   InternalServerError,
   NotFoundError,
   RateLimitedError,
   TimeoutError,
+  UnauthorizedError,
   UnexpectedAnswerError,
 } from '../errors.ts';
 import { keyExpiryText, type KeyExpiry } from '../key-expiry.ts';
@@ -14,10 +16,13 @@ import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import { BusyCopyError, CopyError } from './store.ts';
-import { StoppedError, sync, type MirrorRuntime, type SyncContext } from './sync.ts';
+import { StoppedError, SuspendedError, sync, type MirrorRuntime, type SyncContext } from './sync.ts';
 
 /** The clock is checked at least this often. */
 const MAX_PAUSE_MS = 60_000;
+
+/** Pauses from here on are reported, such as those until the limit has requests left. */
+const MIN_REPORTED_PAUSE_MS = 5_000;
 
 /** Enough to survive a service restart: the delays add up to 18 seconds on average, at most 36. */
 const RETRIES = { retries: 8, minDelayMs: 250, maxDelayMs: 10_000 };
@@ -40,7 +45,12 @@ export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime):
     if (service !== baseUrl)
       throw new CopyError(`${path} is a copy of ${service}. For a copy of ${baseUrl}, choose another path`);
     const onKeyExpiring = (expiry: KeyExpiry): void => runtime.notify(keyExpiryText(expiry));
-    const transport = new Transport({ baseUrl, apiKey, retry: RETRIES, timeoutMs: TIMEOUT_MS, onKeyExpiring });
+    const transport = new Transport(
+      { baseUrl, apiKey, retry: RETRIES, timeoutMs: TIMEOUT_MS, onKeyExpiring },
+      (error, pauseMs) => {
+        if (pauseMs >= MIN_REPORTED_PAUSE_MS) runtime.onPause(error, pauseMs);
+      },
+    );
     const context = { ...runtime, transport, store };
     const syncOnce = async (): Promise<void> => {
       const report = await sync(context);
@@ -60,17 +70,28 @@ export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime):
   }
 }
 
-/** Syncs every `everyMs` until stopped. Transient failures are reported and retried at the next interval. */
+/** Syncs every `everyMs` until stopped. Failures that can end without the mirror are reported, and retried. */
 async function repeat(context: SyncContext, everyMs: number, syncOnce: () => Promise<void>): Promise<void> {
+  let hasFailed = false;
+  let refusal: string | null = null;
   for (;;) {
     // Monotonic, because the wall clock can be set meanwhile.
-    const nextAtMs = performance.now() + everyMs;
+    let nextAtMs = performance.now() + everyMs;
     try {
       await syncOnce();
+      if (hasFailed) context.notify('works again');
+      [hasFailed, refusal] = [false, null];
     } catch (error) {
       context.onProgress(null);
-      if (context.stop.aborted || !TRANSIENT.some((type) => error instanceof type)) throw error;
-      context.onFailure(error, Math.max(0, nextAtMs - performance.now()));
+      const isRefused = REFUSED.some((type) => error instanceof type);
+      const isTransient = TRANSIENT.some((type) => error instanceof type);
+      if (context.stop.aborted || !(isRefused || isTransient)) throw error;
+      const nowMs = performance.now();
+      if (isRefused) nextAtMs = Math.max(nextAtMs, nowMs + context.refusedPauseMs);
+      const { message } = error as Error;
+      context.onFailure(error, Math.max(0, nextAtMs - nowMs), isRefused && message === refusal);
+      hasFailed = true;
+      if (isRefused) refusal = message;
     }
     await waitUntil(context, nextAtMs);
   }
@@ -85,6 +106,9 @@ async function waitUntil({ store, clock, stop }: SyncContext, atMs: number): Pro
     await pause(Math.min(leftMs, untilMs, MAX_PAUSE_MS), stop);
   }
 }
+
+/** After these, a sync succeeds once the provider of the service has lifted them. */
+const REFUSED = [UnauthorizedError, ForbiddenError, SuspendedError];
 
 /** After these, the next sync can succeed without intervention. */
 const TRANSIENT = [

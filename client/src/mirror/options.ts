@@ -27,7 +27,8 @@ Keeps a local copy of all records that your key can access. Later runs only fetc
   --sqlite FILE            store the copy in a SQLite file (requires Node 22.13 or newer)
   --ndjson DIRECTORY       store the copy as NDJSON files, one for each kind of record
   --url URL                URL of the service (default: PARTNER_DATA_URL)
-  --watch TIME             keep running, and sync at this interval, such as 5m
+  --watch TIME             keep running, and sync at this interval, such as 5m; print a line after each sync that changed
+                           the copy
   --on-change COMMAND      after a sync that changed the copy, run COMMAND in a shell; its standard input has a line of
                            JSON for each record that was added, changed or removed
   --json                   print these lines and, after each sync, a line of JSON in place of a table

@@ -14,6 +14,26 @@ export function reportText({ kinds }: SyncReport): string {
   return rows.map((row) => `${row.map(pad).join('  ').trimEnd()}\n`).join('');
 }
 
+/** Renders what a sync changed as one line with the time, in UTC. */
+export function changesText({ kinds, isChanged }: SyncReport, finishedAt: Date): string {
+  const changes = KINDS.flatMap((kind) => {
+    const report = kinds[kind];
+    const numbers = (['added', 'changed', 'removed'] as const).flatMap((change) => {
+      const count = report?.[change] ?? 0;
+      return count === 0 ? [] : [`${count.toLocaleString('en')} ${change}`];
+    });
+    return numbers.length === 0 ? [] : [`${kind} ${numbers.join(', ')}`];
+  });
+  // A kind that the key cannot read any more has no report.
+  const others = isChanged ? 'records removed that the key cannot read' : 'no changes';
+  return `${timeText(finishedAt)} ${changes.join('; ') || others}\n`;
+}
+
+/** A time to the second, in UTC. */
+export function timeText(time: Date): string {
+  return `${time.toISOString().slice(0, 19)}Z`;
+}
+
 /** Renders the result of a sync as one line of JSON. */
 export function reportJson({ kinds, reset, isFirstCopy, watermark }: SyncReport, finishedAt: Date): string {
   const report = { ok: true, finished_at: finishedAt.toISOString(), watermark, first_copy: isFirstCopy, reset, kinds };

@@ -1,6 +1,7 @@
-import { readPiece, type RawPiece } from '../changes.ts';
+import { CHANGES_PATH, readPiece, type RawPiece } from '../changes.ts';
 import { ForbiddenError, ValidationFailedError } from '../errors.ts';
-import type { Key } from '../generated/types.gen.ts';
+import { getKey } from '../key.ts';
+import { newCursorCheck } from '../lists.ts';
 import { linesOf, NDJSON } from '../streams.ts';
 import type { Transport } from '../transport.ts';
 import { FEED_KINDS, KINDS, readFeedLine, REFERENCE_KINDS, type Kind, type ReferenceKind } from './kinds.ts';
@@ -12,6 +13,8 @@ export interface MirrorRuntime {
   readonly stop: AbortSignal;
   /** Aborts the request in flight. */
   readonly abort: AbortSignal;
+  /** With `--watch`, a key that the service refuses is not tried again earlier than this. */
+  readonly refusedPauseMs: number;
   /** Milliseconds since 1970. Decides what is open; never what changed. */
   readonly clock: () => number;
   /** Told how many changes were received so far, and null at the end. */
@@ -19,8 +22,14 @@ export interface MirrorRuntime {
   /** Shows the operator a one-sentence notice. */
   readonly notify: (message: string) => void;
   readonly onReport: (report: SyncReport, changes: Iterable<CopyChange>) => void;
-  /** With `--watch`: called when a sync failed and will be retried after `retryInMs`. */
-  readonly onFailure: (error: unknown, retryInMs: number) => void;
+  /** Called before a request is repeated, if the pause is long enough to be noticed. */
+  readonly onPause: (error: unknown, pauseMs: number) => void;
+  /**
+   * With `--watch`: called when a sync failed and will be retried after `retryInMs`.
+   *
+   * @param isKnown the service refuses the key for the same reason as at the sync before.
+   */
+  readonly onFailure: (error: unknown, retryInMs: number, isKnown: boolean) => void;
 }
 
 /** Everything that a sync works with. */
@@ -42,6 +51,9 @@ export interface SyncReport {
   /** The copy has everything that was published before it. */
   readonly watermark: string;
 }
+
+/** The service refuses all requests of the key. */
+export class SuspendedError extends CopyError {}
 
 /** The operator stopped the mirror. Everything received so far is saved. */
 export class StoppedError extends Error {
@@ -90,15 +102,15 @@ export async function sync(context: SyncContext): Promise<SyncReport> {
  * Reads what the key can see. A copy has the records of one partner and of its kinds, so if they are others, everything
  * is read again.
  *
- * @throws CopyError if the partner is suspended.
+ * @throws SuspendedError
  */
 async function readKey(context: SyncContext): Promise<void> {
   const { transport, store, abort, notify } = context;
   checkStopped(context);
-  const { data: key } = await transport.get<Key>('/v1/key', { signal: abort }).catch((error: unknown) => {
+  const key = await getKey(transport, { signal: abort }).catch((error: unknown) => {
     if (!(error instanceof ForbiddenError)) throw error;
     const advice = 'your access may be suspended. The copy was not changed';
-    throw new CopyError(`the service rejects all requests (403): ${advice}`, { cause: error });
+    throw new SuspendedError(`the service rejects all requests (403): ${advice}`, { cause: error });
   });
   const { state } = store;
   const kinds = KINDS.filter((kind) => key.kinds.some((name) => name === kind));
@@ -125,10 +137,13 @@ async function listChanges(context: SyncContext): Promise<boolean> {
     return readPiece(transport, { kinds: requested, updated_since: since, cursor }, { signal: abort });
   };
   let { listing } = store.state;
+  const expectNewCursor = newCursorCheck(CHANGES_PATH, listing?.cursor);
   const isResumed = listing !== null;
   let piece = listing?.watermark != null ? null : read(listing?.cursor ?? null);
   for (let received = 0; piece !== null;) {
     const { lines, nextCursor, reset, watermark } = await piece;
+    // Before the piece is saved: it may be one that the copy has already.
+    expectNewCursor(nextCursor);
     // While this piece is being saved, the service sends the next one.
     piece = nextCursor === null ? null : read(nextCursor);
     piece?.catch(() => undefined);

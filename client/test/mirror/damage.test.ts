@@ -24,7 +24,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-const mirror = (...args: string[]) => service.startMirror(...args).ended;
+const mirror = (...args: string[]) => service.mirror(...args);
 
 /** Runs a mirror that is killed before a request reaches the service; returns the targets of its requests. */
 async function killAt(index: number, args: readonly string[]): Promise<string[]> {
@@ -164,14 +164,14 @@ describe('a copy in NDJSON', () => {
 });
 
 test('a copy in SQLite is locked through every symbolic link to it', async () => {
-  const first = service.startMirror(...storeOptions('sqlite', service.folder), '--watch', '1h');
-  await first.printed('held');
+  const first = service.startMirrorHere([...storeOptions('sqlite', service.folder), '--watch', '1h']);
+  await first.printed('contracts 10 added');
   const link = join(service.folder, 'link.sqlite');
   symlinkSync(join(service.folder, 'copy.sqlite'), link);
   const { code, stderr } = await mirror('--sqlite', link);
   expect(stderr).toContain('another mirror is using it');
   expect(code).toBe(1);
-  first.kill('SIGTERM');
+  first.stop();
   expect((await first.ended).code).toBe(0);
 });
 
@@ -184,4 +184,59 @@ test('a mirror exits with 1 and one message if its standard output is closed', a
   expect(stderr).toContain('could not be written to stdout');
   expect(stderr).not.toContain('    at ');
   expect((await mirror(...storeOptions('ndjson', service.folder))).code).toBe(0);
+});
+
+describe('links that others planted in a copy in NDJSON', () => {
+  const args = (): string[] => storeOptions('ndjson', service.folder);
+  const copy = (): string => join(service.folder, 'copy');
+  const victim = (): string => join(service.folder, 'victim');
+
+  /** Makes each of them a link to a file that the mirror must not change. */
+  function plant(names: readonly string[]): void {
+    writeFileSync(victim(), 'precious');
+    for (const name of names) {
+      rmSync(join(copy(), name), { force: true });
+      symlinkSync(victim(), join(copy(), name));
+    }
+  }
+
+  beforeEach(async () => {
+    await mirror(...args());
+    await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
+    await service.settle();
+  });
+
+  test('in place of files that it creates are removed', async () => {
+    const stat = readFileSync('/proc/self/stat', 'utf8');
+    const startedAt = stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+    const lock = `.mirror/lock-${process.pid}-${startedAt}`;
+    plant(['contracts.ndjson.new', 'solicitation-details.ndjson.new', '.mirror/state.json.new', lock]);
+    await expectComplete(args());
+    expect(readFileSync(victim(), 'utf8')).toBe('precious');
+  });
+
+  test.each(['received-contracts.ndjson', 'unreported.ndjson'])(
+    'in place of %s, which it appends to, are reported',
+    async (name) => {
+      plant([`.mirror/${name}`]);
+      const { code, stderr } = await mirror(...args());
+      expect(stderr).toContain(`.mirror/${name} is a symbolic link. Remove it\n`);
+      expect(code).toBe(1);
+      expect(readFileSync(victim(), 'utf8')).toBe('precious');
+      rmSync(join(copy(), '.mirror', name));
+      await expectComplete(args());
+    },
+  );
+
+  test('in place of its folder are reported', async () => {
+    const elsewhere = join(service.folder, 'elsewhere');
+    mkdirSync(elsewhere);
+    rmSync(copy(), { recursive: true });
+    mkdirSync(copy());
+    symlinkSync(elsewhere, join(copy(), '.mirror'));
+    const { code, stderr } = await mirror(...args());
+    expect(stderr).toContain('.mirror is a symbolic link. Remove it, or choose another directory\n');
+    expect(code).toBe(1);
+    expect(readdirSync(elsewhere)).toEqual([]);
+  });
 });

@@ -6,7 +6,7 @@ import { issueKey } from '../../../src/access/key-admin.ts';
 import { solicitation } from '../../../test/support/publishing.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
-import { startMirror } from './support/mirror-process.ts';
+import { startMirrorHere } from './support/mirror-here.ts';
 import { MirroredService } from './support/mirrored-service.ts';
 
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
@@ -23,7 +23,7 @@ afterEach(() => service.close());
 /** Runs a mirror undisturbed. */
 async function mirror(...args: string[]) {
   service.intercept(null);
-  return service.startMirror(...args).ended;
+  return service.mirror(...args);
 }
 
 /** Runs a mirror that is killed before a request reaches the service; returns the targets of its requests. */
@@ -115,7 +115,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     const spoil = (target: string) =>
       target.replace(/cursor=[^&]+/, 'cursor=spoiled').replace('limit=10000', 'limit=3');
     service.intercept(({ target }, index) => (index === 4 ? { target: spoil(target) } : {}));
-    const { code, stderr } = await service.startMirror(...args()).ended;
+    const { code, stderr } = await service.mirror(...args());
     expect(code, stderr).toBe(0);
     expect(service.proxy.passed.filter(({ status }) => status === 400)).toHaveLength(1);
     expect(readCopy(type, service.folder)).toEqual(await service.served());
@@ -125,14 +125,14 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     const body = '{"error":{"code":"not_found","message":"There is no such path.","request_id":"req_1"}}';
     const respond = `HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`;
     service.intercept((_request, index) => (index === 1 || index === 2 ? { respond } : {}));
-    const { code, stderr } = await service.startMirror(...args()).ended;
+    const { code, stderr } = await service.mirror(...args());
     expect(code, stderr).toBe(0);
     expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
   test('reads a piece again whose connection is reset, and no other', async () => {
     service.intercept((_request, index) => (index === 3 ? { cutAfter: 700 } : index === 6 ? { cutAfter: 0 } : {}));
-    expect((await service.startMirror(...args()).ended).code).toBe(0);
+    expect((await service.mirror(...args())).code).toBe(0);
     const feed = service.targets.filter(isChanges);
     expect(feed.length - new Set(feed).size).toBe(2);
     expect(readCopy(type, service.folder)).toEqual(await service.served());
@@ -140,7 +140,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 
   test('locks its copy, and a killed mirror leaves no lock', async () => {
     const first = service.startMirror(...args(), '--watch', '1h');
-    await first.printed('held');
+    await first.printed('contracts 10 added');
     const second = await mirror(...args());
     expect(second).toMatchObject({ code: 1, stdout: '' });
     expect(second.stderr).toContain('another mirror is using it');
@@ -150,15 +150,16 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
   });
 
   test('that watches continues after the service was down', async () => {
-    await service.close();
-    service = await MirroredService.start(firstCatalog(), PARTNER, { isKillable: true });
-    const watching = service.startMirror(...args(), '--watch', '1s', '--json');
-    await watching.printed('"ok":true');
-    await service.killService();
+    const watching = service.startMirrorHere([...args(), '--watch', '1s']);
+    await watching.printed('contracts 10 added');
+    service.intercept(() => ({ cutAfter: 0 }));
     await service.publish({ coops: [{ id: 'co_new', name: 'New' }] });
-    await service.serve();
-    while (!readCopy(type, service.folder).coops.has('co_new')) await service.settle();
-    watching.kill('SIGTERM');
+    await service.settle();
+    await expect.poll(() => service.targets.length, { timeout: 20_000 }).toBeGreaterThan(1);
+    service.intercept(null);
+    await watching.printed('coops 1 added');
+    expect(readCopy(type, service.folder)).toEqual(await service.served());
+    watching.stop();
     expect((await watching.ended).code).toBe(0);
   });
 
@@ -191,7 +192,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 
   test('rejects the copy of another service', async () => {
     await mirror(...args());
-    const { code, stderr } = await service.startMirror(...args(), '--url', `${service.proxy.url}/elsewhere`).ended;
+    const { code, stderr } = await service.mirror(...args(), '--url', `${service.proxy.url}/elsewhere`);
     expect(stderr).toContain(`is a copy of ${service.proxy.url}`);
     expect(code).toBe(1);
   });
@@ -200,8 +201,8 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 test('each run warns once, on stderr only, that the key ends', async () => {
   const issued = await issueKey(service.database, Date.now, 'acme', { environment: 'test', lifetimeMs: 86_400_000 });
   const run = () =>
-    startMirror(['--ndjson', join(service.folder, 'copy'), '--json'], {
-      ...{ PARTNER_DATA_URL: service.proxy.url, PARTNER_DATA_KEY: issued.key },
+    startMirrorHere(['--ndjson', join(service.folder, 'copy'), '--json'], {
+      ...{ ...service.environment, PARTNER_DATA_KEY: issued.key },
     }).ended;
   const { id, expiresAt } = issued.details;
   const warning = `partner-data-mirror: API key ${id} ends at ${expiresAt}: change to another key before\n`;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readOptions, UsageError } from '../../src/mirror/options.ts';
 import { progressText } from '../../src/mirror/report.ts';
+import { startMirrorHere } from './support/mirror-here.ts';
 
 const KEY = 'pds_test_abcdefgh_secret';
 const ENVIRONMENT = { PARTNER_DATA_KEY: KEY, PARTNER_DATA_URL: 'https://api.example.com/' };
@@ -49,6 +50,12 @@ describe('wrong usage is rejected with advice:', () => {
     expect(read).toThrow(message);
     expect(read).not.toThrow(KEY);
   });
+});
+
+test('wrong usage is one line on stderr that begins with what is wrong, and exit code 2', async () => {
+  const { code, stdout, stderr } = await startMirrorHere(STORE, { PARTNER_DATA_URL: 'https://x' }).ended;
+  expect([code, stdout]).toEqual([2, '']);
+  expect(stderr).toBe('partner-data-mirror: set PARTNER_DATA_KEY to your API key (see --help)\n');
 });
 
 test('options of version 1 that are no longer needed are accepted, with any value', () => {

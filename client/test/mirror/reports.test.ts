@@ -1,13 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
 import { makePartner } from '../../../test/support/partners.ts';
 import { contract, solicitation } from '../../../test/support/publishing.ts';
+import { sendJson, startFaultyServer } from '../support/faulty-server.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
-import { startMirror } from './support/mirror-process.ts';
+import { startMirrorHere } from './support/mirror-here.ts';
 import { MirroredService } from './support/mirrored-service.ts';
 
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
@@ -20,7 +21,7 @@ beforeEach(async () => {
 });
 afterEach(() => service.close());
 
-const mirror = (...args: string[]) => service.startMirror(...args).ended;
+const mirror = (...args: string[]) => service.mirror(...args);
 
 /** The parsed lines of `--json`: changes, then the report. */
 function parseJson(stdout: string): { changes: object[]; report: Record<string, unknown> } {
@@ -74,8 +75,8 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     const other = await makePartner(service.database, Date.now, { name: 'other', leadEntities: ['le_2'] });
     await service.settle();
     await mirror(...args());
-    const environment = { PARTNER_DATA_URL: service.proxy.url, PARTNER_DATA_KEY: other.key };
-    const { code, stderr } = await startMirror(args(), environment).ended;
+    const environment = { ...service.environment, PARTNER_DATA_KEY: other.key };
+    const { code, stderr } = await startMirrorHere(args(), environment).ended;
     expect(code, stderr).toBe(0);
     expect([...readCopy(type, service.folder).contracts.keys()]).toEqual(['ctr_2', 'ctr_5', 'ctr_8']);
   });
@@ -89,6 +90,33 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(stderr).toContain('the service rejects all requests (403)');
     expect(code).toBe(1);
     expect(readCopy(type, service.folder)).toEqual(before);
+  });
+
+  test('with a mistyped URL does not keep the next run from copying the right service', async () => {
+    const other = await startFaultyServer((response) => sendJson(response, { status: 'ok' }));
+    onTestFinished(() => other.close());
+    for (const url of [`${service.proxy.url}/elsewhere`, other.url])
+      expect(await mirror(...args(), '--url', url)).toMatchObject({ code: 1, stdout: '' });
+    const { code, stderr } = await mirror(...args());
+    expect(code, stderr).toBe(0);
+    expect(readCopy(type, service.folder)).toEqual(await service.served());
+  });
+
+  test('ends with 1 if the service repeats a cursor, and the next run completes the copy', async () => {
+    await mirror(...args());
+    const body =
+      '{"kind":"contracts","id":"ctr_1","removed":true}\n{"meta":{"next_cursor":"same","reset":false,"watermark":null}}\n';
+    const respond = `HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`;
+    service.intercept((_request, index) => (index > 0 ? { respond } : {}));
+    const { code, stderr } = await mirror(...args());
+    expect(stderr).toContain('repeats a cursor');
+    expect(code).toBe(1);
+    expect(service.targets).toHaveLength(3);
+    service.intercept(null);
+    await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
+    await service.settle();
+    expect((await mirror(...args())).code).toBe(0);
+    expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
   test('accepts the options that are no longer needed, and warns', async () => {
@@ -150,7 +178,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(failed).toMatchObject({ code: 1, stdout: '' });
     expect(failed.stderr).toContain('the command of --on-change failed (exit code 7)');
     // A kill before the report is no different.
-    expect((await mirror(...args(), '--on-change', 'kill -9 $PPID')).code).toBeNull();
+    expect((await service.startMirror(...args(), '--on-change', 'kill -9 $PPID').ended).code).toBeNull();
     for (let run = 0; run < 2; run += 1) expect((await mirror(...args(), ...succeed)).code).toBe(0);
     expect(readFileSync(log, 'utf8')).toBe('{"kind":"contracts","id":"ctr_1","change":"removed"}\n');
   });

@@ -45,7 +45,7 @@ describe.each(STORES)('a copy of version 1.0 in %s', (type) => {
     expect([...during.contracts.keys()]).toEqual([...former.contracts.keys()]);
     expect(during.contracts).toEqual(former.contracts);
     service.intercept(null);
-    const { code, stdout, stderr } = await service.startMirror(...args(), '--json').ended;
+    const { code, stdout, stderr } = await service.mirror(...args(), '--json');
     expect(code, stderr).toBe(0);
     expect(stdout.trimEnd().split('\n')).toHaveLength(1);
     expect(readCopy(type, service.folder)).toEqual(await service.served());

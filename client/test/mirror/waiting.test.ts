@@ -14,9 +14,12 @@ const AHEAD_MS = 20_000;
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
 
 /** Takes the test's own context, because concurrent tests cannot use the global `onTestFinished`. */
-async function start({ onTestFinished }: TestContext, requestsPerMinute = 1_000_000): Promise<MirroredService> {
+async function start(
+  { onTestFinished }: TestContext,
+  { requestsPerMinute = 1_000_000, isKillable = false } = {},
+): Promise<MirroredService> {
   const partner = { name: 'acme', everything: true, requestsPerMinute };
-  const service = await MirroredService.start(firstCatalog(), partner, { isKillable: true });
+  const service = await MirroredService.start(firstCatalog(), partner, { isKillable });
   onTestFinished(() => service.close());
   return service;
 }
@@ -24,9 +27,12 @@ async function start({ onTestFinished }: TestContext, requestsPerMinute = 1_000_
 describe.concurrent('in real time', { timeout: 300_000 }, () => {
   test('a mirror with a low limit waits as long as the service says, and copies everything', async (context) => {
     // The second half of its requests is in the second minute.
-    const service = await start(context, 8);
-    const { code, stderr } = await service.startMirror(...storeOptions('sqlite', service.folder)).ended;
+    const service = await start(context, { requestsPerMinute: 8 });
+    const { code, stderr } = await service.mirror(...storeOptions('sqlite', service.folder));
     expect(code, stderr).toBe(0);
+    expect(stderr).toMatch(
+      /^(partner-data-mirror: Too many requests\. .*\(request req_\w+\); retrying in [1-6]?\d s\n)+$/,
+    );
     const statuses = service.proxy.passed.map(({ status }) => status);
     expect(statuses).toContain(429);
     statuses.forEach((status, index) => {
@@ -60,7 +66,7 @@ describe.concurrent('in real time', { timeout: 300_000 }, () => {
   );
 
   test('a watching mirror waits for a service that is not up yet, and reports that', async (context) => {
-    const service = await start(context);
+    const service = await start(context, { isKillable: true });
     await service.killService();
     const watching = service.startMirror(...storeOptions('ndjson', service.folder), '--watch', '1s', '--json');
     await watching.printed('"ok":false');
@@ -77,13 +83,13 @@ describe.concurrent('in real time', { timeout: 300_000 }, () => {
   test('a mirror waits for another writer of its SQLite copy, and reports it if that takes too long', async (context) => {
     const service = await start(context);
     const args = storeOptions('sqlite', service.folder);
-    await service.startMirror(...args).ended;
+    await service.mirror(...args);
     const other = new DatabaseSync(args[1] ?? '');
     other.exec('begin immediate');
     const { code, stderr } = await service.startMirror(...args).ended;
     other.close();
     expect(stderr).toContain('another program keeps it locked for writing');
     expect(code).toBe(1);
-    expect((await service.startMirror(...args).ended).code).toBe(0);
+    expect((await service.mirror(...args)).code).toBe(0);
   });
 });

@@ -71,6 +71,18 @@ export function sendList(response: ServerResponse, data: readonly object[]): voi
   sendJson(response, { data, meta }, 200, { 'x-sync-watermark': '2026-04-15T09:00:00.000Z' });
 }
 
+/** Sends a piece of a stream, with the cursor of the next one. */
+export function sendPiece(response: ServerResponse, lines: string, type: string, cursor: string | null): void {
+  const link = cursor === null ? {} : { link: `</v1/coops?cursor=${cursor}>; rel="next"` };
+  response.writeHead(200, { 'content-type': type, ...link }).end(lines);
+}
+
+/** Sends a piece of the feed without changes, which is not the last. */
+export function sendChanges(response: ServerResponse, cursor: string): void {
+  const meta = { next_cursor: cursor, reset: true, watermark: null };
+  sendPiece(response, `${JSON.stringify({ meta })}\n`, 'application/x-ndjson', null);
+}
+
 /** Sends a proxy's HTML page. */
 export function sendHtml(response: ServerResponse, status: number): void {
   response.writeHead(status, { 'content-type': 'text/html' }).end('<!doctype html><h1>A proxy</h1>');

@@ -1,16 +1,19 @@
 import {
   closeSync,
+  constants,
   existsSync,
   fstatSync,
   fsyncSync,
+  ftruncateSync,
   openSync,
   readSync,
   renameSync,
-  truncateSync,
+  rmSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
+import { CopyError } from '../store.ts';
 
 /** Files are read and written in parts of about this size. */
 const BUFFERED = 1 << 20;
@@ -42,18 +45,37 @@ export function* readLines(path: string, bytes = Infinity): Generator<string, vo
  * @returns its size in bytes.
  */
 export function writeNew(path: string, lines: Iterable<string>): number {
-  return writeLines(newOf(path), 'w', lines);
+  return writeLines(createFile(newOf(path)), 0, lines);
 }
 
-/** Cuts a file to `size` bytes, then appends lines. Returns the new size. */
+/** Creates an empty file, and opens it. What was in its place is removed, not followed if it is a link. */
+export function createFile(path: string): number {
+  rmSync(path, { force: true });
+  return openSync(path, 'wx');
+}
+
+/** A link in place of a file could lead to any file of the user. Windows does not know this flag. */
+const APPEND =
+  constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | ((constants.O_NOFOLLOW as number | undefined) ?? 0);
+
+/**
+ * Cuts a file to `size` bytes, then appends lines. Returns the new size.
+ *
+ * @throws CopyError if the file is a symbolic link.
+ */
 export function appendAt(path: string, size: number, lines: Iterable<string>): number {
-  if (existsSync(path)) truncateSync(path, size);
-  return writeLines(path, 'a', lines);
+  try {
+    return writeLines(openSync(path, APPEND), size, lines);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ELOOP') throw cause;
+    throw new CopyError(`${path} is a symbolic link. Remove it`, { cause });
+  }
 }
 
-function writeLines(path: string, flag: 'w' | 'a', lines: Iterable<string>): number {
-  const file = openSync(path, flag);
+/** Writes lines after the first `size` bytes, closes the file and returns its size. */
+function writeLines(file: number, size: number, lines: Iterable<string>): number {
   try {
+    if (fstatSync(file).size > size) ftruncateSync(file, size);
     let text = '';
     for (const line of lines) {
       text += `${line}\n`;

@@ -1,6 +1,7 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { CopyError } from '../store.ts';
+import { createFile } from './ndjson-files.ts';
 
 /**
  * Locks a copy, so that only one mirror works on it at a time. Each puts a file there that is named for its process, and
@@ -12,7 +13,7 @@ import { CopyError } from '../store.ts';
 export function lockDirectory(directory: string, internal: string): () => void {
   const own = `lock-${process.pid}-${startOf(process.pid)}`;
   const unlock = (): void => rmSync(join(internal, own), { force: true });
-  writeFileSync(join(internal, own), '');
+  closeSync(createFile(join(internal, own)));
   for (const name of readdirSync(internal)) {
     if (!name.startsWith('lock') || name === own) continue;
     if (isHeld(join(internal, name), name)) {

@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FEED_KINDS, idOf, KINDS, readFeedLine, type FeedKind, type Kind, type ReferenceKind } from '../kinds.ts';
 import {
@@ -59,6 +59,9 @@ export class NdjsonStore implements Store {
   static async open(directory: string, service: string): Promise<NdjsonStore> {
     const internal = join(directory, INTERNAL);
     mkdirSync(internal, { recursive: true });
+    // It could lead to any folder of the user.
+    if (lstatSync(internal).isSymbolicLink())
+      throw new CopyError(`${internal} is a symbolic link. Remove it, or choose another directory`);
     const unlock = lockDirectory(directory, internal);
     try {
       const store = new NdjsonStore(directory, readState(directory, internal) ?? firstState(service), unlock);

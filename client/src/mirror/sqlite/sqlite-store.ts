@@ -49,8 +49,8 @@ export class SqliteStore implements Store {
     // A copy that was taken over has records.
     const count = (kind: Kind): number => Number(this.#run(`select count(*) as n from ${TABLES[kind]}`).get()?.['n']);
     this.#held = { ...(saved.held ?? each(KINDS, count)) };
-    this.#state = { ...initialState(service), ...saved };
-    if (saved.held === undefined) this.saveState(this.#state);
+    // Not saved before the service has responded: its URL may be mistyped.
+    this.#state = { ...initialState(service), ...saved, held: { ...this.#held } };
   }
 
   /** @throws CopyError if the file cannot be opened, belongs to another program, or is locked by another mirror. */

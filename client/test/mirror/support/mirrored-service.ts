@@ -15,7 +15,8 @@ import { startService } from '../../../../test/support/service.ts';
 import { startServing, type Serving } from '../../../../test/support/serving-process.ts';
 import { InterceptingProxy, type Intercept, type Passed } from '../../support/intercepting-proxy.ts';
 import { idIn, LISTS, type Json, type Records } from './copies.ts';
-import { startMirror, type MirrorProcess } from './mirror-process.ts';
+import { startMirrorHere, type MirrorHere } from './mirror-here.ts';
+import { startMirror, type MirrorEnd, type MirrorProcess } from './mirror-process.ts';
 
 /** Interval for polling the metrics; a tight loop would keep a core busy. */
 const NOTICED_EVERY_MS = 20;
@@ -73,6 +74,11 @@ export class MirroredService {
     return this.#host.key;
   }
 
+  /** What a mirror of this service reads from its environment. */
+  get environment(): { PARTNER_DATA_URL: string; PARTNER_DATA_KEY: string } {
+    return { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key };
+  }
+
   /** Sets what happens to the mirror's requests from here on. */
   intercept(intercept: Intercept | null): void {
     this.proxy.intercept(async (request, index) => ({
@@ -98,14 +104,23 @@ export class MirroredService {
     await this.#killable().kill();
   }
 
-  /** Starts a mirror of this service with the partner's key. */
+  /** Runs a mirror of this service with the partner's key, in this process. */
+  mirror(...args: string[]): Promise<MirrorEnd> {
+    return this.startMirrorHere(args).ended;
+  }
+
+  startMirrorHere(args: readonly string[], settings?: Parameters<typeof startMirrorHere>[2]): MirrorHere {
+    return startMirrorHere(args, this.environment, settings);
+  }
+
+  /** Starts a mirror in a process of its own. */
   startMirror(...args: string[]): MirrorProcess {
-    return startMirror(args, { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key });
+    return startMirror(args, this.environment);
   }
 
   /** The same with another version of the mirror. */
   startFormerMirror(program: string, ...args: string[]): MirrorProcess {
-    return startMirror(args, { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key }, program);
+    return startMirror(args, this.environment, program);
   }
 
   async publish(lines: ImportLines): Promise<void> {
