@@ -78,13 +78,14 @@ export async function rotate(
   { overlap = DEFAULT_OVERLAP_MS }: { overlap?: number },
 ): Promise<undefined> {
   const { issued, replaced } = await rotateKey(database, clock, keyId, overlap);
-  const { keepsEarlierOverlap, ...replaces } = replaced;
-  const earlier = keepsEarlierOverlap
+  const { keepsEarlierEnd, earlierReplacements, ...replaces } = replaced;
+  const earlier = keepsEarlierEnd
     ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaces.id}.`
     : '';
-  output.result({ key: issued.key, ...issued.details, replaces }, issued.key, [
+  output.result({ key: issued.key, ...issued.details, replaces, earlierReplacements }, issued.key, [
     describeNewKey(issued),
     `It replaces ${replaces.id}, which works until ${replaces.expiresAt ?? 'now'}.${earlier}`,
+    ...earlierReplacements.map((id) => `${id} replaced it before, and is active. If it was lost: pds key revoke ${id}`),
   ]);
 }
 
