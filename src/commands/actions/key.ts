@@ -138,9 +138,9 @@ interface FoundKey extends Partial<Omit<KeyDetails, 'id' | 'state'>> {
 
 /**
  * `pds key find`: finds keys in a text such as a log or a leaked repository. Reads standard input, since other users
- * can see command lines, and never prints the keys.
+ * can see command lines, and never prints the keys. Returns exit code 1 if one is active, otherwise 0.
  */
-export async function find({ database, clock, output }: CommandContext): Promise<undefined> {
+export async function find({ database, clock, output }: CommandContext): Promise<number> {
   const lines = new Map<string, number>();
   let number = 0;
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
@@ -156,9 +156,14 @@ export async function find({ database, clock, output }: CommandContext): Promise
     return [String(line), id, environment, state, partner, label ?? '-'];
   });
   const revoke = found.filter(({ state }) => state === 'active').map(({ id }) => `pds key revoke ${id}`);
+  if (found.length === 0) {
+    output.result({ keys: [] }, [], `There is no key in this text (${number} lines).`);
+    return 0;
+  }
   output.result(
     { keys: found },
     renderColumns([['LINE', 'KEY ID', 'FOR', 'STATE', 'PARTNER', 'LABEL'], ...rows]),
     revoke.length === 0 ? 'None of these keys is active here.' : `Still active. Revoke with: ${revoke.join(', ')}`,
   );
+  return revoke.length === 0 ? 0 : 1;
 }
