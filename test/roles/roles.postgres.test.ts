@@ -92,7 +92,7 @@ describe('PostgreSQL lets', () => {
       'access.migrations': 'select',
       'access.partners': 'select',
       'access.revisions': 'select',
-      'access.settings': 'select',
+      'access.settings': 'select insert',
       'access.usage': 'select insert update delete',
     });
   });
