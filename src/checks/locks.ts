@@ -39,7 +39,7 @@ interface Blocked {
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);
   if (tables.length === 0) return [];
-  let seen: Blocked | null = null;
+  let seen = null as Blocked | null;
   try {
     await inTransaction(database, async ({ kysely }) => {
       const { pid } = firstRow((await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely)).rows);
