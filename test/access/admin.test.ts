@@ -235,18 +235,24 @@ describe('a key', () => {
     expect(third.issued.details.expiresAt).toBe(end);
   });
 
-  test('that is rotated again keeps the longer overlap of the two rotations', async () => {
+  test('that is rotated again keeps its end, and the active keys that replaced it are named', async () => {
     const old = await issueAcme(48 * HOUR_MS);
     const rotate = async (overlapMs: number) => {
-      const { replaced } = await rotateKey(made.database, clock, old.details.id, overlapMs);
-      return [replaced.expiresAt, replaced.keepsEarlierOverlap];
+      nowMs += HOUR_MS;
+      const { issued, replaced } = await rotateKey(made.database, clock, old.details.id, overlapMs);
+      const { expiresAt, keepsEarlierEnd, earlierReplacements } = replaced;
+      return { id: issued.details.id, outcome: [expiresAt, keepsEarlierEnd, earlierReplacements] };
     };
-    expect(await rotate(24 * HOUR_MS)).toEqual(['2026-06-02T12:00:00.000Z', false]);
-    expect(await rotate(HOUR_MS)).toEqual(['2026-06-02T12:00:00.000Z', true]);
-    expect(await rotate(0)).toEqual(['2026-06-02T12:00:00.000Z', true]);
-    expect(await rotate(30 * HOUR_MS)).toEqual(['2026-06-02T18:00:00.000Z', false]);
-    expect(await rotate(72 * HOUR_MS)).toEqual(['2026-06-03T12:00:00.000Z', false]);
-    expect(await rotate(0)).toEqual(['2026-06-03T12:00:00.000Z', true]);
+    const first = await rotate(24 * HOUR_MS);
+    expect(first.outcome).toEqual(['2026-06-02T13:00:00.000Z', false, []]);
+    const second = await rotate(30 * HOUR_MS);
+    expect(second.outcome).toEqual(['2026-06-02T13:00:00.000Z', true, [first.id]]);
+    const third = await rotate(0);
+    expect(third.outcome).toEqual(['2026-06-02T13:00:00.000Z', true, [first.id, second.id]]);
+    await revokeKey(made.database, clock, second.id);
+    // The entries of the first rotations are past their retention.
+    await made.database.kysely.deleteFrom('access.audit').execute();
+    expect((await rotate(72 * HOUR_MS)).outcome).toEqual(['2026-06-02T13:00:00.000Z', true, [third.id]]);
   });
 
   test('that is expired or revoked cannot be rotated', async () => {
