@@ -36,11 +36,11 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
     if (isEmpty) return unreadable(warn(about, 'the database is empty', EMPTY_ADVICE));
     if (pending.length > 0) {
       const message = `it is older than this version (pending: ${pending.join(', ')})`;
-      return unreadable(
+      const advice =
         database.engine === 'postgres'
-          ? fail(about, message, 'Run "pds migrate" as the owner of the tables, and "pds roles" again if you use it.')
-          : warn(about, message, 'The next command or start migrates it.'),
-      );
+          ? 'Run "pds migrate" as the owner of the tables, and "pds roles" again if you use it.'
+          : 'Run "pds migrate", which makes a backup first; so do "pds import" and a start. Other commands refuse it.';
+      return unreadable(fail(about, message, advice));
     }
   } catch (error) {
     if (!(error instanceof SchemaVersionError)) throw error;

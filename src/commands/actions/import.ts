@@ -4,7 +4,7 @@ import { listSources, type Source } from '../../publishing/read/source.ts';
 import { LargeRemovalsError } from '../../publishing/write/removals.ts';
 import { canAsk } from '../command-line.ts';
 import { discarderOf } from '../../recovery/unused-database.ts';
-import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
+import { configOfProcess, findSchemaState, withDatabase, type CommandContext } from '../context.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { confirm } from '../output/progress.ts';
 import type { Output } from '../output/output.ts';
@@ -39,11 +39,12 @@ export async function importDirectory(
     if (!canAsk()) throw new OperatorError('nothing was changed; to remove those records, add --yes');
     await confirm(output, 'Import without them?');
   }
-  const discard = (await hasDatabase(config, 'command', output)) ? null : discarderOf(config.database);
+  const state = await findSchemaState(config, 'command', output);
+  const discard = (state?.isEmpty ?? true) ? discarderOf(config.database) : null;
   const work = (context: CommandContext): Promise<number | undefined> =>
     publishSources(context, sources, directory, removals);
   try {
-    return await withDatabase(output, work, { mayCreate: true });
+    return await withDatabase(output, work, { mayCreate: true, mayUpgrade: true });
   } catch (error) {
     await discard?.().catch(() => undefined);
     throw error;

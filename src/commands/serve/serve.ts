@@ -14,7 +14,8 @@ import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
-import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { configOfProcess, findSchemaState, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { backUpBeforeUpgrade } from '../migrating.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
@@ -56,8 +57,8 @@ export async function serve(
   }
   const admin = await openAdminPort(config, logger);
   try {
-    // A failed start creates no database.
-    if (!(await hasDatabase(config, 'serve'))) await checkPort(config);
+    // A failed start neither creates a database nor migrates one.
+    if ((await findSchemaState(config, 'serve'))?.pending.length !== 0) await checkPort(config);
     const hasDemoKey = await prepareDatabase(config, demo, logger);
     const origin =
       workers > 1
@@ -113,7 +114,7 @@ async function checkPort({ host, port }: Config): Promise<void> {
 /** Done once, before the database is opened for reading. Returns whether `demo` found or created the demo key. */
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
   await using database = openForCommands(config.database, operatorOfProcess(config));
-  const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
+  const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(config, logger));
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
   const cutOff = await announceInterrupted(database);
@@ -130,14 +131,20 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
 
 const PROGRESS_INTERVAL_MS = 5_000;
 
-function logMigrations(logger: Logger): MigrateOptions {
+function logMigrations({ database }: Config, logger: Logger): MigrateOptions {
   let loggedAtMs = performance.now();
+  const onProgress: MigrateOptions['onProgress'] = ({ done, total, what }) => {
+    if (performance.now() - loggedAtMs < PROGRESS_INTERVAL_MS) return;
+    loggedAtMs = performance.now();
+    logger.info({ step: what, percent: Math.floor((100 * done) / Math.max(1, total)) }, 'migrating the database');
+  };
   return {
     onWaiting: () => logger.info('waiting up to a minute for a running import or migration to finish'),
-    onProgress: ({ done, total, what }) => {
-      if (performance.now() - loggedAtMs < PROGRESS_INTERVAL_MS) return;
-      loggedAtMs = performance.now();
-      logger.info({ step: what, percent: Math.floor((100 * done) / Math.max(1, total)) }, 'migrating the database');
+    onProgress,
+    beforeUpgrade: async () => {
+      const what = 'Backing up the database';
+      const backup = await backUpBeforeUpgrade(database, (done, total) => onProgress({ done, total, what }));
+      logger.info({ backup }, 'backed up the database before its upgrade, which cannot be undone');
     },
   };
 }
