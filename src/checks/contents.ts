@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { findIdleGrants, listGrantedPartners, namedOwners, type IdleGrants } from '../access/grant-check.ts';
 import { keyEnvironmentOf } from '../access/keys.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
 import { readLastEvents } from '../database/commit-timestamps.ts';
@@ -25,7 +26,8 @@ export async function checkContents(
   const timeline = await checkTimeline(database);
   const lastEvent = await checkLastEvent(database, clock);
   const keys = await checkKeys(database, environment, clock);
-  return { findings: [finding, ...timeline, lastEvent, await checkFeed(database), keys], isReadable };
+  const feed = await checkFeed(database);
+  return { findings: [finding, ...timeline, lastEvent, feed, ...(await checkGrants(database)), keys], isReadable };
 }
 
 async function checkSchema(database: Database): Promise<{ finding: Finding; isReadable: boolean }> {
@@ -36,11 +38,11 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
     if (isEmpty) return unreadable(warn(about, 'the database is empty', EMPTY_ADVICE));
     if (pending.length > 0) {
       const message = `it is older than this version (pending: ${pending.join(', ')})`;
-      return unreadable(
+      const advice =
         database.engine === 'postgres'
-          ? fail(about, message, 'Run "pds migrate" as the owner of the tables, and "pds roles" again if you use it.')
-          : warn(about, message, 'The next command or start migrates it.'),
-      );
+          ? 'Run "pds migrate" as the owner of the tables, and "pds roles" again if you use it.'
+          : 'Run "pds migrate", which makes a backup first; so do "pds import" and a start. Other commands refuse it.';
+      return unreadable(fail(about, message, advice));
     }
   } catch (error) {
     if (!(error instanceof SchemaVersionError)) throw error;
@@ -133,6 +135,35 @@ async function findFeedProblem({ kysely }: Database): Promise<string | null> {
   if (row.ahead > 0) return 'removals were deleted up to a release that the catalog does not contain';
   if (row.unknown > 0) return `${row.unknown} removals are of releases that the catalog does not contain`;
   return row.partners > 0 ? `${row.partners} partners saw less after a change of grants that is not recorded` : null;
+}
+
+/** Partners named in one finding. */
+const MAX_NAMED = 20;
+
+/** Warns of grants that name nothing, and of partners that see nothing. */
+async function checkGrants(database: Database): Promise<Finding[]> {
+  const about = 'grants';
+  const idle = await findIdleGrants(database, await listGrantedPartners(database));
+  const dangling = idle.filter(({ leadEntities, coops }) => leadEntities.length + coops.length > 0);
+  const blind = idle.filter(({ seesNothing }) => seesNothing);
+  const listed = (partners: readonly IdleGrants[], describe: (partner: IdleGrants) => string): string => {
+    const more = partners.length - MAX_NAMED;
+    return partners.slice(0, MAX_NAMED).map(describe).join('; ') + (more > 0 ? `; and ${more} more` : '');
+  };
+  const findings: Finding[] = [];
+  if (dangling.length > 0) {
+    const named = listed(dangling, (grants) => `${grants.partner} (${namedOwners(grants)})`);
+    const advice =
+      'If it was renamed, it may have another id: find it with "pds find" and grant it. Revoke the grant of the old id.';
+    findings.push(warn(about, `the catalog does not contain what these partners are granted: ${named}`, advice));
+  }
+  if (blind.length > 0) {
+    const named = listed(blind, ({ partner }) => partner);
+    const advice =
+      'See their grants with "pds partner show NAME", and grant what they may see with "pds partner grant".';
+    findings.push(warn(about, `these partners see no contract, solicitation or supplier: ${named}`, advice));
+  }
+  return findings.length > 0 ? findings : [ok(about, 'every grant names something, and every partner sees something')];
 }
 
 /** Checks that the issued keys are valid in this environment: another environment's database opens just as well. */

@@ -3,7 +3,7 @@ import type { Clock } from '../timestamp.ts';
 import { within, type Finding, fail, ok, warn } from './finding.ts';
 import { checkPrimary, type PrimaryState, checkReplica } from './postgres.ts';
 import { checkRedis } from './redis.ts';
-import { checkSqlite } from './sqlite.ts';
+import { checkFiles, checkSqlite } from './sqlite.ts';
 import ipaddr from 'ipaddr.js';
 import { shownUrl } from '../printable.ts';
 
@@ -13,22 +13,25 @@ import { shownUrl } from '../printable.ts';
  *
  * @param describe formats an error of a database, without secrets.
  * @param verifyIndex called if the database can be read.
+ * @param isFull whether to check SQLite's files in full.
  */
 export async function runChecks(
   config: Config,
   clock: Clock,
   describe: (error: unknown, database: DatabaseConfig) => string,
-  verifyIndex: (database: DatabaseConfig) => Promise<Finding[]>,
+  { verifyIndex, isFull }: { verifyIndex: (database: DatabaseConfig) => Promise<Finding[]>; isFull: boolean },
 ): Promise<Finding[]> {
   const { database, environment, replicaUrls, redisUrl } = config;
   const describeFound = (error: unknown): string => describe(error, database);
   const redis = redisUrl === null ? [] : within('redis', describeFound, () => checkRedis(redisUrl));
   let primary: PrimaryState | null = null;
   let isReadable = false as boolean;
+  // Also if the check of the contents fails, since damage can be the reason.
+  let isUsable = database.engine === 'sqlite';
   const found = await within('database', describeFound, async () => {
     if (database.engine === 'sqlite') {
       const checked = await checkSqlite(database.path, environment, clock);
-      isReadable = checked.isReadable;
+      ({ isReadable, isUsable } = checked);
       return checked.findings;
     }
     const checked = await checkPrimary(database.url, environment, clock);
@@ -43,7 +46,10 @@ export async function runChecks(
       return within(`replica ${shownUrl(url)}`, describeReplica, () => checkReplica(url, primary));
     }),
   );
-  return [...checkSettings(config), ...found, ...index, ...replicas.flat(), ...(await redis)];
+  const others = [...replicas.flat(), ...(await redis)];
+  // Last, since it blocks this thread, during which the timeouts of other checks would pass.
+  const files = database.engine === 'sqlite' && isUsable ? checkFiles(database.path, isFull) : [];
+  return [...checkSettings(config), ...found, ...files, ...index, ...others];
 }
 
 /** Reports valid settings that may be unintended; reading them has already refused invalid ones. */

@@ -1,32 +1,31 @@
+import { existsSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { withoutKeys } from '../access/keys.ts';
 import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
-import {
-  type Database,
-  type OpenDatabase,
-  type Operator,
-  NoDatabaseError,
-  SchemaVersionError,
-} from '../database/database.ts';
-import { configuredDatabase, openForCommands } from '../database/open.ts';
+import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from '../database/database.ts';
+import { configuredDatabase, openForCommands, openForServing } from '../database/open.ts';
+import { logBytes, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
   haveCreated,
   prepareSchema,
   readSchemaState,
+  refuseOlder,
   type MigrateOptions,
+  type SchemaState,
   type SchemaUse,
 } from '../database/migrations/migrator.ts';
 import { printable } from '../printable.ts';
 import { announceInterrupted } from '../publishing/releases.ts';
 import { ImportRefusedError } from '../publishing/problems.ts';
 import type { Clock } from '../timestamp.ts';
+import { migratingWithProgress } from './migrating.ts';
 import { causeOf, describeFailure, reportRefusal } from './output/failure.ts';
 import { processOutput, type Output } from './output/output.ts';
-import { InterruptedError, startProgress, type Progress } from './output/progress.ts';
+import { InterruptedError } from './output/progress.ts';
 import { variablesOfProcess, type SettingOptions } from './output/settings-file.ts';
 
 /** The dependencies of a command that works on the database. */
@@ -78,9 +77,11 @@ export async function runCommand(
 export interface DatabaseSettings {
   /** True if the command can create a missing database or fill an empty one. */
   readonly mayCreate?: boolean;
-  /** False leaves the schema as it is; otherwise an older SQLite file is migrated. */
+  /** True if it migrates an older SQLite database, after a backup. All other commands refuse an older schema. */
+  readonly mayUpgrade?: boolean;
+  /** False if the command prepares the schema itself. */
   readonly shouldPrepare?: boolean;
-  /** True for a command that only reports: refuses an older schema and writes nothing. */
+  /** True for a command that only reports: writes nothing. */
   readonly isDryRun?: boolean;
   /** True for the command that resolves the `HISTORY_WARNING`. */
   readonly recovers?: boolean;
@@ -98,29 +99,29 @@ export const HISTORY_WARNING =
 export async function withDatabase<T>(
   output: Output,
   work: (context: CommandContext) => Promise<T>,
-  { mayCreate = false, shouldPrepare = true, isDryRun = false, recovers = false }: DatabaseSettings = {},
+  {
+    mayCreate = false,
+    mayUpgrade = false,
+    shouldPrepare = true,
+    isDryRun = false,
+    recovers = false,
+  }: DatabaseSettings = {},
 ): Promise<T> {
   const config = configOfProcess();
   const configured = configuredDatabase(config.database);
-  if (!mayCreate && configured.isMissing()) throw new NoDatabaseError(`there is no database ${configured.shown} yet`);
+  const isMissing = configured.isMissing();
+  if (!mayCreate && isMissing) throw new NoDatabaseError(`there is no database ${configured.shown} yet`);
+  if (shouldPrepare && !mayUpgrade && !isMissing) await refuseOlderFiles(config.database);
   await using database = openForCommands(config.database, operatorOfProcess(config));
   await awaitPrimary(database, output);
   if (!mayCreate) {
-    const { isEmpty, pending } = await readSchemaState(database);
-    if (isEmpty) throw new NoDatabaseError(`the database ${configured.shown} is empty`);
-    if (isDryRun && pending.length > 0) {
-      throw new SchemaVersionError(
-        `the schema is older than this version of the service (pending: ${pending.join(', ')}), and a dry run does not ` +
-          'migrate it. Nothing was changed; run "pds migrate" first',
-      );
-    }
+    const state = await readSchemaState(database);
+    if (state.isEmpty) throw new NoDatabaseError(`the database ${configured.shown} is empty`);
+    refuseOlder(state);
   }
   const prepares = shouldPrepare && !isDryRun;
-  const ran = prepares
-    ? await migratingWithProgress(output, (options) => prepareSchema(database, Date.now, 'command', options))
-    : [];
+  const ran = prepares ? await prepareDatabase(database, config, output, mayUpgrade) : [];
   const isNew = haveCreated(ran);
-  if (ran.length > 0 && !isNew) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
   const cutOff = prepares ? await announceInterrupted(database) : null;
   if (cutOff !== null)
     output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
@@ -131,44 +132,49 @@ export async function withDatabase<T>(
   return result;
 }
 
-/** Runs migrations, and shows the progress of long ones. Most take less than a second and show nothing. */
-export async function migratingWithProgress<T>(
+/**
+ * Refuses an older SQLite database with a log, as a killed service leaves it, without a change to its files: the last
+ * connection that can write empties the log into them.
+ */
+async function refuseOlderFiles(config: DatabaseConfig): Promise<void> {
+  if (config.engine === 'postgres') return;
+  const { catalog, access } = sqliteFiles(config.path);
+  // If the folder cannot be read, opening the database reports that.
+  if (![catalog, access].some((file) => existsSync(`${file}-wal`) && logBytes(file) > 0)) return;
+  await using database = openForServing(config);
+  refuseOlder(await readSchemaState(database));
+}
+
+/** Returns the names of the migrations that ran. */
+async function prepareDatabase(
+  database: OpenDatabase,
+  config: Config,
   output: Output,
-  work: (options: MigrateOptions) => Promise<T>,
-): Promise<T> {
-  let progress: Progress | null = null;
-  try {
-    return await work({
-      onProgress: ({ done, total, what }) => {
-        progress ??= startProgress(
-          output,
-          'Interrupted; completed migrations stay, and the next run continues after them.',
-        );
-        progress.show(what, done, total);
-      },
-      onWaiting: () => output.note('Waiting up to a minute for a running import or migration to finish.'),
-    });
-  } finally {
-    (progress as Progress | null)?.stop();
-  }
+  mayUpgrade: boolean,
+): Promise<string[]> {
+  if (!mayUpgrade) return prepareSchema(database, Date.now);
+  const work = (options: MigrateOptions): Promise<string[]> => prepareSchema(database, Date.now, 'command', options);
+  const { ran } = await migratingWithProgress(output, config.database, work);
+  if (ran.length > 0 && !haveCreated(ran)) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
+  return ran;
 }
 
 /**
- * Whether an earlier command or start has created the database. Creates nothing.
+ * The state of the database's schema; null if the database is missing. Creates nothing.
  *
  * @param waits gets the message that a primary is awaited; without it, none is awaited.
  * @throws SchemaVersionError if this version cannot use its schema.
  */
-export async function hasDatabase(
+export async function findSchemaState(
   { database: settings }: Config,
   use: SchemaUse,
   waits?: Pick<Output, 'note'>,
-): Promise<boolean> {
+): Promise<SchemaState | null> {
   // Opening it would create it.
-  if (configuredDatabase(settings).isMissing()) return false;
+  if (configuredDatabase(settings).isMissing()) return null;
   await using database = openForCommands(settings);
   if (waits !== undefined) await awaitPrimary(database, waits);
-  return !(await readSchemaState(database, use)).isEmpty;
+  return await readSchemaState(database, use);
 }
 
 /** A database in a message, without its password. */

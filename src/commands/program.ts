@@ -152,7 +152,7 @@ program.commandsGroup('Database:');
 addCommand(program, 'migrate', 'migrate the database schema to this version').action(
   onDatabase(
     async () => (await databaseActions()).migrateDatabase,
-    // Otherwise an older PostgreSQL schema would be refused before the migration.
+    // Otherwise an older schema would be refused before the migration.
     () => ({ mayCreate: true, shouldPrepare: false }),
   ),
 );

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { OpenDatabase } from './database.ts';
-import { SQLITE_FULL, sqliteCode } from './sqlite/sqlite-files.ts';
+import { SQLITE_CORRUPT, SQLITE_FULL, sqliteCode } from './sqlite/sqlite-files.ts';
 
 /** Below this number of changed records, or this share of a table, the planner's statistics remain good enough. */
 const CHANGES_WORTH_ANALYZING = 1_000;
@@ -30,17 +30,28 @@ async function emptySqliteLog({ kysely, emptyLog }: OpenDatabase): Promise<strin
       ? await describeKeptLog(kysely, 'a program was reading an older state of it for seconds. End that program')
       : null;
   } catch (error) {
+    const { message } = error as Error;
+    if (sqliteCode(error) === SQLITE_CORRUPT) {
+      return (
+        `warning: ${await readCatalogFile(kysely)} is damaged (${message}), also if this import read nothing that is: run ` +
+        '"pds check --full", and restore a backup'
+      );
+    }
     const isFull = sqliteCode(error) === SQLITE_FULL;
-    return describeKeptLog(kysely, isFull ? 'no space is left on the disk. Free some' : (error as Error).message);
+    return describeKeptLog(kysely, isFull ? 'no space is left on the disk. Free some' : message);
   }
 }
 
-async function describeKeptLog(kysely: OpenDatabase['kysely'], reason: string): Promise<string> {
+async function readCatalogFile(kysely: OpenDatabase['kysely']): Promise<string> {
   const { rows } = await sql<{ file: string }>`
     select file from pragma_database_list where name = 'catalog'`.execute(kysely);
-  const file = rows[0]?.file ?? '';
+  return rows[0]?.file ?? '';
+}
+
+async function describeKeptLog(kysely: OpenDatabase['kysely'], reason: string): Promise<string> {
+  const file = await readCatalogFile(kysely);
   return (
-    `warning: the import is complete and safe, but ${file}-wal could not be emptied into ${file}: ${reason}, and run the ` +
+    `warning: the import is complete, but ${file}-wal could not be emptied into ${file}: ${reason}, and run the ` +
     'same import again, which tries again. Until then that log takes room, and reading is slower; do not delete it, since it holds records'
   );
 }

@@ -20,8 +20,8 @@ export interface ReportedProblem extends Omit<Problem, 'found'> {
   lines?: number[];
 }
 
-/** Reading stops at this many distinct problems. */
-const MAX_PROBLEMS = 100;
+/** Reading stops at this many distinct problems, and no more are reported. */
+export const MAX_PROBLEMS = 100;
 
 const MAX_LISTED_LINES = 5;
 

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
+import { findIdleGrants, listGrantedPartners, type GrantedPartner, type IdleGrants } from '../access/grant-check.ts';
 import { writeAuditEntry } from '../database/audit.ts';
 import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
 import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
@@ -10,6 +11,8 @@ import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import { announceRelease, nextReleaseNumber } from './releases.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
+import { ConsentRequiredError, describeConsequences } from './consent.ts';
+import { findLostAccess } from './write/lost-access.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
 import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
@@ -45,6 +48,8 @@ export interface ImportReport {
   kinds: Partial<Record<Kind, Counts>>;
   /** Records that changed only because one that they embed did. */
   rerendered: number;
+  /** What the grants of partners lose. Partners that were granted everything lose none. */
+  lostAccess: IdleGrants[];
   notes: string[];
 }
 
@@ -56,7 +61,8 @@ export interface ImportReport {
  * in `catalog`.
  *
  * @throws ImportRefusedError with the input's problems; nothing was written.
- * @throws LargeRemovalsError if `replace` would remove more than a fifth of a kind, unless that is allowed.
+ * @throws ConsentRequiredError if `replace` would remove more than a fifth of a kind, or the import would take from
+ *   partners what they are granted or all that they see, unless that is allowed.
  * @throws OperatorError if another import ran for over a minute.
  */
 export async function publish(
@@ -64,9 +70,11 @@ export async function publish(
   sources: readonly Source[],
   options: PublishOptions,
 ): Promise<ImportReport> {
+  // Before the transaction, which must not read `access` until its last step: see `nextCommitTimestamp`.
+  const partners = await listGrantedPartners(database);
   const transaction = await database.kysely.startTransaction().execute();
   try {
-    const report = await publishWithin({ ...database, kysely: transaction }, sources, options);
+    const report = await publishWithin({ ...database, kysely: transaction }, sources, partners, options);
     await pauseOf(options)();
     if (report.timestamp !== null) options.onCommit?.();
     await (report.timestamp === null ? rollBack(database, transaction) : transaction.commit().execute());
@@ -92,9 +100,11 @@ function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause']
 async function publishWithin(
   database: Database,
   sources: readonly Source[],
+  partners: readonly GrantedPartner[],
   options: PublishOptions,
 ): Promise<ImportReport> {
   await lockCatalog(database, options);
+  const idleBefore = await findIdleGrants(database, partners);
   await refuseOtherFormats(sources);
   const context = await createImportContext(database, options);
   const notes: string[] = [];
@@ -109,9 +119,17 @@ async function publishWithin(
     await context.pause();
   }
   context.problems.throwIfAny();
-  await applyRemovals(context, published, options, notes);
+  const removals = await applyRemovals(context, published, options, notes);
   for (const { writer, lines } of published.values()) await writer.rules.checkStored?.(lines);
   context.problems.throwIfAny();
+  const lostAccess = findLostAccess(idleBefore, await findIdleGrants(database, partners));
+  const notAllowed = {
+    removals: options.allowRemovals === true ? [] : removals,
+    lostAccess: options.allowLostAccess === true ? [] : lostAccess,
+  };
+  const questions = describeConsequences(notAllowed);
+  if (questions.length > 0 && options.dryRun !== true) throw new ConsentRequiredError(notAllowed);
+  notes.push(...questions);
   const rerendered = await rerender(context, published);
   context.problems.throwIfAny();
 
@@ -120,7 +138,7 @@ async function publishWithin(
   }
   const kinds: ImportReport['kinds'] = Object.fromEntries([...published].map(([kind, { counts }]) => [kind, counts]));
   const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
-  if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, rerendered, notes };
+  if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, rerendered, lostAccess, notes };
   if (changesIn(kinds.contracts === undefined ? [] : [kinds.contracts]) > 0) await updateSupplierVisibility(context);
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
@@ -137,7 +155,7 @@ async function publishWithin(
     ...(context.departures.written + context.departures.deleted > 0 && { departures: context.departures }),
   };
   await writeAuditEntry(database, options.clock, { action: 'import', details });
-  return { timestamp, kinds, rerendered, notes };
+  return { timestamp, kinds, rerendered, lostAccess, notes };
 }
 
 function countsThatAreNotZero(kinds: ImportReport['kinds']): Record<string, Partial<Counts>> {

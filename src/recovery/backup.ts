@@ -33,10 +33,15 @@ const LOCK_PATIENCE_MS = 60_000;
 /** Pages per progress report, of 8 KiB each. */
 const PAGES_AT_ONCE = 2_000;
 
+/** An upgrade can write all records again, first to the write-ahead log, so that both files grow by the catalog's size. */
+const UPGRADE_SHARE = 2;
+
 export interface BackupOptions {
   readonly clock: Clock;
   /** The service's version. */
   readonly version: string;
+  /** Free space that must be left on the target's disk. */
+  readonly reservedBytes?: number;
   /** Called during the backup: with bytes copied, then with bytes read again to compute digests. */
   readonly onProgress?: (step: 'copying' | 'checking', doneBytes: number, totalBytes: number) => void;
 }
@@ -63,7 +68,7 @@ export async function backup(path: string, target: string, options: BackupOption
   const removeFolder = makeLastFolder(dirname(resolve(target)));
   let partial: string | null = null;
   try {
-    refuseFullDisk(dirname(resolve(target)), path);
+    refuseFullDisk(dirname(resolve(target)), path, options);
     // Only the owner can enter it, and it does not look like a backup until it is one.
     partial = mkdtempSync(`${resolve(target)}.partial-`);
     const manifest = await fill(partial, path, options);
@@ -90,14 +95,26 @@ function refuseTarget(target: string): void {
   if (readdirSync(target).length > 0) throw new OperatorError(`${target} is not empty: choose a new folder`);
 }
 
-function refuseFullDisk(folder: string, path: string): void {
+/**
+ * Backs up a database beside itself before an upgrade, which cannot be undone.
+ *
+ * @returns the backup's folder.
+ * @throws OperatorError as `backup`, also if the disk has no room for the backup and the upgrade.
+ */
+export async function backUpBeside(path: string, options: BackupOptions): Promise<string> {
+  const folder = `${path}.before-upgrade-${formatTimestamp(options.clock()).replaceAll(':', '-')}`;
+  await backup(path, folder, { ...options, reservedBytes: UPGRADE_SHARE * statSync(path).size });
+  return folder;
+}
+
+function refuseFullDisk(folder: string, path: string, { reservedBytes = 0 }: BackupOptions): void {
   const needed = GROUPS.map((group) => sqliteFiles(path)[group]).reduce((sum, file) => sum + statSync(file).size, 0);
   const free = freeBytes(join(folder, 'backup'));
-  if (free < needed) {
-    throw new OperatorError(
-      `${folder} has room for ${Math.floor(free / 1e6)} MB, and the backup takes ${Math.ceil(needed / 1e6)} MB`,
-    );
-  }
+  if (free >= needed + reservedBytes) return;
+  const reserved = reservedBytes > 0 ? `, and the upgrade ${Math.ceil(reservedBytes / 1e6)} MB` : '';
+  throw new OperatorError(
+    `${folder} has room for ${Math.floor(free / 1e6)} MB, and the backup takes ${Math.ceil(needed / 1e6)} MB${reserved}`,
+  );
 }
 
 async function fill(folder: string, path: string, options: BackupOptions): Promise<BackupManifest> {

@@ -4,7 +4,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { OpenDatabase, Operator } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
 import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
-import { prepareSchema } from '../database/migrations/migrator.ts';
+import { migrate } from '../database/migrations/migrator.ts';
 import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
@@ -91,7 +91,7 @@ export async function restore(path: string, folder: string, options: RestoreOpti
     const restored = withAccess ? (['catalog', 'access'] as const) : (['catalog'] as const);
     const fromBackup = restored.map((group) => [sqliteFiles(staged)[group], group] as const);
     const dropped = fromBackup.flatMap(([file, group]) => dropPrograms(file, group));
-    const migrations = await onStaged(staged, options, (database) => prepareSchema(database, clock));
+    const migrations = await onStaged(staged, options, (database) => migrate(database, clock));
     const access = withAccess ? restrictAccess(replaced.access, sqliteFiles(staged).access, clock) : null;
     await begin('recovering');
     const recovery = await onStaged(staged, options, (database) =>

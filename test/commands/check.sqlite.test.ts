@@ -1,12 +1,23 @@
-import { chmodSync, copyFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  closeSync,
+  copyFileSync,
+  mkdirSync,
+  openSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { AS_ORDINARY_USER } from '../faults/ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
-import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
 import { runCheck, testProblems } from './check-contract.ts';
+import { runPds } from './run-pds.ts';
 
 const NO_DISK = whyNoSmallDisk();
 
@@ -92,6 +103,31 @@ testProblems([
     cause: (stack) => files(stack, ({ path }) => writeFileSync(path, 'not a database, but long enough to be read')),
   },
 ]);
+
+/** Overwrites a page in the middle of a table or index that neither the import nor the check of the index reads. */
+function damage({ path }: Files): void {
+  using connection = new SqliteConnection(path);
+  const name = 'contract_suppliers_by_contract_id';
+  const root = Number(connection.prepare('select rootpage from sqlite_schema where name = ?').get(name)?.['rootpage']);
+  connection.close();
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(PAGE_BYTES, 0xab), 0, PAGE_BYTES, (root - 1) * PAGE_BYTES);
+  closeSync(file);
+}
+
+const PAGE_BYTES = 8192;
+
+test('pds check and check --full report a file with an overwritten page, and an unchanged import claims no success', async () => {
+  await using stack = new AsyncDisposableStack();
+  const { settings, path } = await files(stack, damage);
+  const damaged = expect.stringContaining(`FAIL  files: ${path} is damaged: `) as string;
+  for (const words of [['check'], ['check', '--full']]) {
+    expect(await runPds(words, settings)).toMatchObject({ code: 1, stdout: damaged });
+  }
+  const imported = await withImportDirectory(SMALL_CATALOG, (directory) => runPds(['import', directory], settings));
+  expect(imported.stderr).toContain(`warning: ${path} is damaged (database disk image is malformed)`);
+  expect(imported.stderr).not.toContain('complete');
+});
 
 test.skipIf(NO_DISK !== null).each([
   { left: 'too little for an import', leftBytes: 1_500_000, code: 0, finding: /^warn\|disk: 1\.\d MB free/ },

@@ -3,7 +3,8 @@ import { expect, inject, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
 import { makePartner } from '../support/partners.ts';
-import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { createPartner } from '../../src/access/partner-admin.ts';
 import { runCheck, testProblems, type CheckSetup } from './check-contract.ts';
 import { databaseUrlOf, runPds } from './run-pds.ts';
 
@@ -89,16 +90,31 @@ testProblems([
   },
   {
     name: 'an older schema',
-    reports: [
-      inject('engine') === 'sqlite'
-        ? /^warn\|schema: it is older than this version \(pending: catalog 8/
-        : /^fail\|schema: it is older than this version \(pending: catalog 8/,
-    ],
+    reports: [/^fail\|schema: it is older than this version \(pending: catalog 8/],
     cause: async (stack) => {
       const older = stack.use(await createEmptyDatabase());
       await makeOlderSchema(older.database, UNFINISHED);
       return { settings: settingsOf(older) };
     },
+  },
+  {
+    name: 'grants that name nothing, and partners that see nothing',
+    reports: [
+      'warn|grants: the catalog does not contain what these partners are granted: ' +
+        'bolt (lead entity "le_b"); core (lead entity "le_b", coop "co_x")',
+      'warn|grants: these partners see no contract, solicitation or supplier: core; dune',
+    ],
+    cause: (stack) =>
+      published(stack, async ({ database: opened }) => {
+        await makePartner(opened, Date.now, { name: 'bolt', leadEntities: ['le_a', 'le_b'] });
+        await makePartner(opened, Date.now, { name: 'core', leadEntities: ['le_b'], coops: ['co_x'] });
+        await createPartner(opened, Date.now, 'dune', { everything: false });
+        const without = { ...SMALL_CATALOG, coops: [], 'lead-entities': [{ id: 'le_a', name: 'City of A' }] };
+        const contracts = [{ ...contract('ctr_1'), coop_id: null }];
+        const solicitations = [solicitation('sol_1', 1)];
+        const options = { replace: true, allowRemovals: true };
+        await publishLines(opened, { ...without, contracts, solicitations }, options);
+      }),
   },
   {
     name: 'a schema to which a newer version only added',
@@ -154,10 +170,10 @@ test('pds check reports no problems with a healthy database, and changes nothing
   const before = await contents();
   const { code, findings, troubles } = await runCheck({ settings: settingsOf(made) });
   expect({ code, troubles }).toEqual({ code: 0, troubles: [] });
-  const engine = inject('engine') === 'sqlite' ? ['disk'] : ['permissions'];
+  const engine = inject('engine') === 'sqlite' ? ['disk', 'files'] : ['permissions'];
   const subjects = new Set(findings.map(({ about }) => about.replace(/ .*/, '')));
   expect([...subjects].sort()).toEqual(
-    ['changes', 'clock', 'database', 'index', 'keys', 'schema', 'settings', ...engine].sort(),
+    ['changes', 'clock', 'database', 'grants', 'index', 'keys', 'schema', 'settings', ...engine].sort(),
   );
   expect(findings.find(({ about }) => about === 'keys')?.message).toBe('1 active in dev');
   expect(await contents()).toEqual(before);

@@ -4,11 +4,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { makePartner } from '../support/partners.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import {
   contract,
   publishLines,
   SMALL_CATALOG,
+  solicitation,
   supplier,
   withImportDirectory,
   type ImportLines,
@@ -152,5 +154,16 @@ describe('pds import --replace of less than four fifths of a kind', { timeout: 6
     );
     expect(outcome).toMatchObject({ code, output: expect.stringContaining('remove 1 of 2 contracts') as string });
     expect(await contractIds()).toEqual(code === 0 ? ['ctr_1'] : ['ctr_1', 'ctr_2']);
+  });
+
+  testWith('python')('on a terminal, names the partners that lose access before it asks (needs python3)', async () => {
+    await makePartner(made.database, Date.now, { name: 'acme', leadEntities: ['le_b'] });
+    const moved = { ...CUT, solicitations: [solicitation('sol_1', 1)] };
+    const outcome = await withImportDirectory(moved, (directory) =>
+      runPdsInTerminal(['import', directory, '--replace'], settings, { text: '[y/N]', typed: 'y' }),
+    );
+    const warning = 'partner acme: it sees no contract, solicitation or supplier any more.';
+    expect(outcome).toMatchObject({ code: 0, output: expect.stringContaining(warning) as string });
+    expect(await contractIds()).toEqual(['ctr_1']);
   });
 });

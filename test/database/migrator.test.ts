@@ -5,6 +5,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type OpenDatabase, SchemaVersionError } from '../../src/database/database.ts';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { openForServing } from '../../src/database/open.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
 
@@ -36,7 +37,8 @@ test('an empty database is migrated once, and then left unchanged', async () => 
 
 test.each([
   ['an empty', null, CREATIONS],
-  ['an older', UNFINISHED, UPGRADE],
+  // Prepared once, although several processes have seen the older schema.
+  ['an older', UNFINISHED, [...UPGRADE, 'prepared']],
 ])('processes that migrate %s database at once all end with the newest schema', async (_, older, pending) => {
   if (older !== null) await makeOlderSchema(database, older);
   // SQLite waits for a lock by blocking its thread, so one process cannot race with itself.
@@ -75,15 +77,31 @@ test('a first migration interrupted between its two groups is completed by the n
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 
-test('an older SQLite file is migrated automatically, an older PostgreSQL schema only by pds migrate', async () => {
+test('an older schema is migrated only by what prepares the upgrade, and on PostgreSQL only by pds migrate', async () => {
   await makeOlderSchema(database, UNFINISHED);
+  await expect(prepareSchema(database, clock)).rejects.toThrow(/run "pds migrate"/);
+  let prepared = 0;
+  const beforeUpgrade = async (): Promise<void> => {
+    const reader = openForServing(made.config);
+    expect((await readSchemaState(reader)).pending).toEqual(UPGRADE);
+    await reader.close();
+    prepared += 1;
+  };
   if (inject('engine') === 'postgres') {
-    await expect(prepareSchema(database, clock)).rejects.toThrow(/run "pds migrate"/);
+    await expect(prepareSchema(database, clock, 'serve', { beforeUpgrade })).rejects.toThrow(/run "pds migrate"/);
     expect(await migrate(database, clock)).toEqual(UPGRADE);
   } else {
-    expect(await prepareSchema(database, clock)).toEqual(UPGRADE);
+    expect(await prepareSchema(database, clock, 'serve', { beforeUpgrade })).toEqual(UPGRADE);
+    expect(prepared).toBe(1);
   }
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
+});
+
+test('an upgrade that cannot be prepared changes no table', async () => {
+  await makeOlderSchema(database, UNFINISHED);
+  const beforeUpgrade = () => Promise.reject(new Error('no room'));
+  await expect(migrate(database, clock, { beforeUpgrade })).rejects.toThrow('no room');
+  expect((await readSchemaState(database)).pending).toEqual(UPGRADE);
 });
 
 test('a schema from a newer version is refused, with what to do', async () => {

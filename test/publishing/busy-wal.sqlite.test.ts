@@ -71,7 +71,7 @@ test('an import warns if a reader prevents emptying the WAL, and repeating the i
   const { notes, logBytes, again } = await importBeforeReader(folder);
   expect(notes).toEqual([
     expect.stringMatching(
-      /^warning: the import is complete and safe, but .*pds\.sqlite-wal could not be emptied .* was reading an older state/,
+      /^warning: the import is complete, but .*pds\.sqlite-wal could not be emptied .* was reading an older state/,
     ),
   ]);
   expect(logBytes).toBeGreaterThan(1_000_000);
@@ -113,7 +113,7 @@ test.skipIf(NO_DISK !== null)(
       expect(full, full.stderr).toMatchObject({ code: 0, stdout: '' });
       expect(full.stderr).toMatch(/2000 +0 +0 +0 +solicitations/);
       expect(full.stderr).toMatch(
-        /^warning: the import is complete and safe, but .*-wal could not be emptied .*: no space is left on the disk\. Free some, and run/m,
+        /^warning: the import is complete, but .*-wal could not be emptied .*: no space is left on the disk\. Free some, and run/m,
       );
       disk.free();
       const again = await pds(directory);

@@ -27,14 +27,14 @@ export async function withImportDirectory<T>(files: ImportLines, work: (director
   }
 }
 
-/** Imports these lines as `pds import` would. */
+/** Imports these lines as `pds import` would, whatever partners lose by it. */
 export function publishLines(
   database: OpenDatabase,
   files: ImportLines,
   options: Partial<PublishOptions> = {},
 ): Promise<ImportReport> {
   return withImportDirectory(files, async (directory) =>
-    publish(database, await listSources(directory), { clock: Date.now, ...options }),
+    publish(database, await listSources(directory), { clock: Date.now, allowLostAccess: true, ...options }),
   );
 }
 

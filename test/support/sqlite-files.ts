@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
-import { prepareSchema } from '../../src/database/migrations/migrator.ts';
+import { migrate } from '../../src/database/migrations/migrator.ts';
 
 /** The files of a SQLite database that is open only during `use`. */
 export interface SqliteFiles {
@@ -28,7 +28,7 @@ export function createSqliteFiles(): SqliteFiles {
     async use(work) {
       const database = openForCommands({ engine: 'sqlite', path });
       try {
-        await prepareSchema(database, Date.now);
+        await migrate(database, Date.now);
         return await work(database);
       } finally {
         await database.close();

@@ -1,9 +1,10 @@
-import { migrate } from '../../database/migrations/migrator.ts';
+import { migrate, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { hasRoles, makeRoles, type Roles } from '../../roles/roles.ts';
 import { vacuum } from '../../database/vacuum.ts';
-import { migratingWithProgress, type CommandContext, operatorOfProcess, shownDatabase } from '../context.ts';
+import { type CommandContext, operatorOfProcess, shownDatabase } from '../context.ts';
+import { migratingWithProgress } from '../migrating.ts';
 import { reindex } from '../../recovery/recover.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
@@ -14,11 +15,12 @@ import { SETTINGS } from '../../settings.ts';
 import { causeOf, describeFailure } from '../output/failure.ts';
 
 /** `pds migrate`: brings the schema up to this version. */
-export async function migrateDatabase({ database, clock, output }: CommandContext): Promise<undefined> {
-  const ran = await migratingWithProgress(output, (options) => migrate(database, clock, options));
+export async function migrateDatabase({ config, database, clock, output }: CommandContext): Promise<undefined> {
+  const work = (options: MigrateOptions): Promise<string[]> => migrate(database, clock, options);
+  const { ran, backup } = await migratingWithProgress(output, config.database, work);
   // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
   if (ran.length > 0) await vacuum(database, Infinity).catch(() => null);
-  output.done({ migrations: ran }, ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`);
+  output.done({ migrations: ran, backup }, ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`);
   if (ran.length > 0 && (await hasRoles(database)) === true) {
     output.note('Other roles use the tables: run "pds roles" again to grant them access to new tables.');
   }

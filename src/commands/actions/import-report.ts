@@ -1,4 +1,6 @@
+import type { IdleGrants } from '../../access/grant-check.ts';
 import { publish, type ImportReport, type PublishOptions } from '../../publishing/publish.ts';
+import { describeLostAccess } from '../../publishing/write/lost-access.ts';
 import { type Source, findFile } from '../../publishing/read/source.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
@@ -35,12 +37,26 @@ export async function publishWithProgress(
 }
 
 /** The report of an import or a preview as JSON. */
-export function jsonOfReport({ timestamp, kinds, rerendered, notes }: ImportReport, isPreview: boolean): object {
-  return { dry_run: isPreview, published_at: timestamp, kinds, rendered_anew: rerendered, notes };
+export function jsonOfReport(report: ImportReport, isPreview: boolean): object {
+  const { timestamp, kinds, rerendered, lostAccess, notes } = report;
+  const lost_access = lostAccess.map(({ partner, leadEntities, coops, seesNothing }) => {
+    return { partner, lead_entities: leadEntities, coops, sees_nothing: seesNothing };
+  });
+  return { dry_run: isPreview, published_at: timestamp, kinds, rendered_anew: rerendered, lost_access, notes };
+}
+
+/** Partners listed in text; `--json` has all. */
+const MAX_SHOWN_PARTNERS = 20;
+
+/** Lines that name the partners that lose access. */
+export function listLostAccess(lostAccess: readonly IdleGrants[]): string[] {
+  const shown = lostAccess.slice(0, MAX_SHOWN_PARTNERS).map((lost) => `warning: ${describeLostAccess(lost)}.`);
+  const more = lostAccess.length - shown.length;
+  return more > 0 ? [...shown, `and ${more} more partners; "pds diff --json" lists all`] : shown;
 }
 
 /** The report as text: the totals, notes, and at last `outcome`. */
-export function describeReport({ kinds, rerendered, notes }: ImportReport, outcome: string): string[] {
+export function describeReport({ kinds, rerendered, lostAccess, notes }: ImportReport, outcome: string): string[] {
   const rows = Object.entries(kinds).map(([kind, counts]) => [
     ...[counts.added, counts.changed, counts.unchanged, counts.removed].map(String),
     kind,
@@ -48,6 +64,7 @@ export function describeReport({ kinds, rerendered, notes }: ImportReport, outco
   return [
     ...renderColumns([['ADDED', 'CHANGED', 'UNCHANGED', 'REMOVED', 'KIND'], ...rows]),
     ...(rerendered > 0 ? [`Other records that changed because a record that they embed did: ${rerendered}.`] : []),
+    ...listLostAccess(lostAccess),
     ...notes,
     outcome,
   ];

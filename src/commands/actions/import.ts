@@ -1,14 +1,14 @@
 import { basename, resolve } from 'node:path';
 import { withoutKeys } from '../../access/keys.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
-import { LargeRemovalsError } from '../../publishing/write/removals.ts';
+import { ConsentRequiredError } from '../../publishing/consent.ts';
 import { canAsk } from '../command-line.ts';
 import { discarderOf } from '../../recovery/unused-database.ts';
-import { configOfProcess, hasDatabase, withDatabase, type CommandContext } from '../context.ts';
+import { configOfProcess, findSchemaState, withDatabase, type CommandContext } from '../context.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { confirm } from '../output/progress.ts';
 import type { Output } from '../output/output.ts';
-import { describeReport, jsonOfReport, publishWithProgress, describeSkipped } from './import-report.ts';
+import { describeReport, describeSkipped, jsonOfReport, listLostAccess, publishWithProgress } from './import-report.ts';
 import { previewDirectory, type PreviewOptions } from './preview.ts';
 
 /** The options of `pds import`, as Commander parses them. */
@@ -28,8 +28,8 @@ export async function importDirectory(
   directory: string,
   { replace = false, allowRemovals = false, yes = false, dryRun = false, show }: ImportOptions,
 ): Promise<number | undefined> {
-  const removals = { replace, allowRemovals: allowRemovals || yes };
-  if (dryRun) return previewDirectory(output, directory, { ...removals, show }, 0);
+  const allowed = { replace, allowRemovals: allowRemovals || yes, allowLostAccess: yes };
+  if (dryRun) return previewDirectory(output, directory, { ...allowed, show }, 0);
   // Check settings and sources before creating a database.
   const config = configOfProcess();
   const sources = await listSources(directory);
@@ -39,44 +39,53 @@ export async function importDirectory(
     if (!canAsk()) throw new OperatorError('nothing was changed; to remove those records, add --yes');
     await confirm(output, 'Import without them?');
   }
-  const discard = (await hasDatabase(config, 'command', output)) ? null : discarderOf(config.database);
+  const state = await findSchemaState(config, 'command', output);
+  const discard = (state?.isEmpty ?? true) ? discarderOf(config.database) : null;
   const work = (context: CommandContext): Promise<number | undefined> =>
-    publishSources(context, sources, directory, removals);
+    publishSources(context, sources, directory, allowed);
   try {
-    return await withDatabase(output, work, { mayCreate: true });
+    return await withDatabase(output, work, { mayCreate: true, mayUpgrade: true });
   } catch (error) {
     await discard?.().catch(() => undefined);
     throw error;
   }
 }
 
-/** Imports sources. On a terminal, asks before it removes much, without holding a lock, and then imports again. */
+/**
+ * Imports sources. On a terminal, asks before it removes much or takes access from partners, without holding a lock, and
+ * then imports again.
+ */
 async function publishSources(
   context: CommandContext,
   sources: readonly Source[],
   path: string,
-  removals: { replace: boolean; allowRemovals: boolean },
+  allowed: { replace: boolean; allowRemovals: boolean; allowLostAccess: boolean },
 ): Promise<undefined> {
   const { output } = context;
   const display = { doing: 'Importing', interrupted: 'Interrupted; nothing was published.' };
   const directory = withoutKeys(basename(resolve(path)));
   try {
-    const report = await publishWithProgress(context, sources, display, { directory, ...removals });
+    const report = await publishWithProgress(context, sources, display, { directory, ...allowed });
     const outcome =
       report.timestamp === null
         ? 'Nothing changed, so nothing was published.'
         : `Published ${basename(path)} at ${report.timestamp}.`;
     output.done(jsonOfReport(report, false), describeReport(report, outcome));
   } catch (error) {
-    if (!(error instanceof LargeRemovalsError) || !canAsk()) throw error;
+    if (!(error instanceof ConsentRequiredError) || !canAsk()) throw error;
+    const { removals, lostAccess } = error.consequences;
     output.note([
-      ...error.removals.map(
+      ...removals.map(
         ({ kind, file, removed, stored }) =>
           `This import would remove ${removed} of ${stored} ${kind}: ${file} does not contain them.`,
       ),
-      'That is more than a fifth. A file that was cut short looks the same.',
+      ...(removals.length > 0 ? ['That is more than a fifth. A file that was cut short looks the same.'] : []),
+      ...listLostAccess(lostAccess),
+      ...(lostAccess.length > 0
+        ? ['A lead entity or coop that is renamed can get another id: grant that one, too.']
+        : []),
     ]);
-    await confirm(output, 'Remove them?');
-    await publishSources(context, sources, path, { ...removals, allowRemovals: true });
+    await confirm(output, removals.length > 0 ? 'Remove them?' : 'Import anyway?');
+    await publishSources(context, sources, path, { ...allowed, allowRemovals: true, allowLostAccess: true });
   }
 }

@@ -45,9 +45,9 @@ async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
     const advice = 'Correct this setting first; the other checks were skipped.';
     return error.problems.map((message) => fail('settings', message, advice));
   }
-  const findings = await runChecks(config, Date.now, describeFailure, (database) =>
-    isFull ? verifyAll(database, output) : verifySample(database),
-  );
+  const verifyIndex = (database: DatabaseConfig): Promise<Finding[]> =>
+    isFull ? verifyAll(database, output) : verifySample(database);
+  const findings = await runChecks(config, Date.now, describeFailure, { verifyIndex, isFull });
   return [...findings, ...checkOwnSettingsFile()];
 }
 

@@ -17,6 +17,7 @@ export interface PreviewOptions {
   /** Described at `PublishOptions`. */
   readonly replace?: boolean;
   readonly allowRemovals?: boolean;
+  readonly allowLostAccess?: boolean;
   /** Records to list of each kind and sort of change; infinite for all. */
   readonly show?: number | undefined;
 }
@@ -36,7 +37,7 @@ export function diff(output: Output, directory: string, options: PreviewOptions)
 export async function previewDirectory(
   output: Output,
   directory: string,
-  { replace = false, allowRemovals = false, show }: PreviewOptions,
+  { replace = false, allowRemovals = false, allowLostAccess = false, show }: PreviewOptions,
   differsCode: number,
 ): Promise<number> {
   const limit = show ?? (output.isJson ? Infinity : DEFAULT_SHOWN);
@@ -48,7 +49,8 @@ export async function previewDirectory(
     if (replace) output.note(await describeSkipped(directory, sources));
     const report = await onDatabaseOrEmpty(output, (context) => {
       const display = { doing: 'Comparing', interrupted: 'Interrupted; nothing was written.' };
-      return publishWithProgress(context, sources, display, { replace, allowRemovals, changes, dryRun: true });
+      const allowed = { replace, allowRemovals, allowLostAccess };
+      return publishWithProgress(context, sources, display, { ...allowed, changes, dryRun: true });
     });
     const isDifferent = Object.values(report.kinds).some(
       ({ added, changed, removed }) => added + changed + removed > 0,

@@ -15,6 +15,7 @@ import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
 import { configOfProcess, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { backUpBeforeUpgrade } from '../migrating.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
@@ -112,7 +113,7 @@ async function checkPort({ host, port }: Config): Promise<void> {
 /** Done once, before the database is opened for reading. Returns whether `demo` found or created the demo key. */
 async function prepareDatabase(config: Config, demo: boolean, logger: Logger): Promise<boolean> {
   await using database = openForCommands(config.database, operatorOfProcess(config));
-  const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(logger));
+  const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(config, logger));
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
   const cutOff = await announceInterrupted(database);
@@ -129,14 +130,20 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
 
 const PROGRESS_INTERVAL_MS = 5_000;
 
-function logMigrations(logger: Logger): MigrateOptions {
+function logMigrations({ database }: Config, logger: Logger): MigrateOptions {
   let loggedAtMs = performance.now();
+  const onProgress: MigrateOptions['onProgress'] = ({ done, total, what }) => {
+    if (performance.now() - loggedAtMs < PROGRESS_INTERVAL_MS) return;
+    loggedAtMs = performance.now();
+    logger.info({ step: what, percent: Math.floor((100 * done) / Math.max(1, total)) }, 'migrating the database');
+  };
   return {
     onWaiting: () => logger.info('waiting up to a minute for a running import or migration to finish'),
-    onProgress: ({ done, total, what }) => {
-      if (performance.now() - loggedAtMs < PROGRESS_INTERVAL_MS) return;
-      loggedAtMs = performance.now();
-      logger.info({ step: what, percent: Math.floor((100 * done) / Math.max(1, total)) }, 'migrating the database');
+    onProgress,
+    beforeUpgrade: async () => {
+      const what = 'Backing up the database';
+      const backup = await backUpBeforeUpgrade(database, (done, total) => onProgress({ done, total, what }));
+      logger.info({ backup }, 'backed up the database before its upgrade, which cannot be undone');
     },
   };
 }

@@ -18,14 +18,20 @@ const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 // An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
 const MIGRATION_LOCK = 0x70647301;
 
-interface SchemaState {
+export interface SchemaState {
   /** The first migration has not completed. */
   isEmpty: boolean;
   /** Names of the migrations still to run, in order. */
   pending: string[];
 }
 
-export type MigrateOptions = Pick<WorkHooks, 'onProgress' | 'onWaiting'>;
+export interface MigrateOptions extends Pick<WorkHooks, 'onProgress' | 'onWaiting'> {
+  /**
+   * Awaited before an older SQLite database is upgraded, under the import lock, so that only one of several processes
+   * runs it. Without it, `prepareSchema` upgrades none.
+   */
+  readonly beforeUpgrade?: () => Promise<void>;
+}
 
 /** Upgrades begin with the migration: servers accept a newer schema that they can read, commands none. */
 export type SchemaUse = 'serve' | 'command';
@@ -93,10 +99,11 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
     const before = await lastApplied(database, group);
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
-      if (group === 'catalog' && before !== null && before < SCHEMAS[group].number)
-        await lockCatalog(transaction, options);
+      if (group === 'catalog' && !isEmpty) await lockCatalog(transaction, options);
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
+      if (group === 'catalog' && !isEmpty && !(await wasJustUpgraded(transaction, clock)))
+        await options.beforeUpgrade?.();
       if (applied !== SCHEMAS[group].number) {
         await runMigration(transaction, group, applied, clock, options);
         ran.push(migrationName(group, applied));
@@ -106,6 +113,17 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
     });
   }
   return ran;
+}
+
+/** Longer than an upgrade of the catalog takes, and the pause before the one of `access`. */
+const UPGRADE_MS = 3_600_000;
+
+/** Whether the catalog's upgrade has just run, so that another process prepared it, and may be continuing with `access`. */
+async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
+  const { number, upgrade } = SCHEMAS.catalog;
+  const rows = kysely.selectFrom('catalog.migrations').select('number').where('number', '=', number);
+  const since = formatTimestamp(clock() - UPGRADE_MS);
+  return (await rows.where('name', '=', upgrade.name).where('applied_at', '>', since).execute()).length > 0;
 }
 
 async function runMigration(
@@ -157,8 +175,8 @@ async function oldestServed(database: Database, group: TableGroup): Promise<numb
 }
 
 /**
- * Prepares the schema for a command or server. Migrates an empty database and an older SQLite file. Leaves an older
- * PostgreSQL schema alone, since other servers may be using it.
+ * Prepares the schema for a command or server: migrates an empty database and, with `beforeUpgrade`, an older SQLite
+ * file. Leaves an older PostgreSQL schema alone, since other servers may be using it.
  *
  * @returns the names of the migrations that ran.
  * @throws SchemaVersionError if `pds migrate` must be run, or the schema is too new.
@@ -169,14 +187,19 @@ export async function prepareSchema(
   use: SchemaUse = 'command',
   options: MigrateOptions = {},
 ): Promise<string[]> {
-  const { isEmpty, pending } = await readSchemaState(database, use);
-  if (pending.length === 0) return [];
-  if (database.engine === 'postgres' && !isEmpty) {
-    throw new SchemaVersionError(
-      `the PostgreSQL schema is older than this version of the service (pending: ${pending.join(', ')}): run "pds migrate"`,
-    );
-  }
+  const state = await readSchemaState(database, use);
+  if (state.pending.length === 0) return [];
+  if (database.engine === 'postgres' || options.beforeUpgrade === undefined) refuseOlder(state);
   return migrate(database, clock, options);
+}
+
+/** @throws SchemaVersionError if the database is of an older version, and not empty. */
+export function refuseOlder({ isEmpty, pending }: SchemaState): void {
+  if (isEmpty || pending.length === 0) return;
+  throw new SchemaVersionError(
+    `the database's schema is older than this version of the service (pending: ${pending.join(', ')}). Nothing was ` +
+      'changed; run "pds migrate" first',
+  );
 }
 
 /** Refuses a database that has lost one group of tables: the first migration would fill it again, and hide the loss. */

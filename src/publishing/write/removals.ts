@@ -1,13 +1,12 @@
 import { inBatches } from '../../database/rows.ts';
 import type { ImportedKind } from '../import-kind.ts';
-import { ImportRefusedError } from '../problems.ts';
 import type { ImportContext } from '../import-context.ts';
 import { keyField, type Kind } from '../../kinds.ts';
 
 /** `--replace` removes at most this share of a kind unless more is allowed: a truncated file looks like a removal. */
 const MAX_REMOVED_SHARE = 1 / 5;
 
-/** A removal of more than `MAX_REMOVED_SHARE` of a kind. */
+/** A removal of more than `MAX_REMOVED_SHARE` of a kind by `replace`. */
 export interface LargeRemoval {
   readonly kind: Kind;
   /** The file that does not contain the records. */
@@ -17,33 +16,20 @@ export interface LargeRemoval {
   readonly stored: number;
 }
 
-/** `replace` would remove more than a fifth of a kind, which was not allowed; nothing was written. */
-export class LargeRemovalsError extends ImportRefusedError {
-  override name = 'LargeRemovalsError';
-  readonly removals: readonly LargeRemoval[];
-
-  constructor(removals: readonly LargeRemoval[]) {
-    const end = 'If they are to be removed, add --yes';
-    super(
-      removals.map((removal) => {
-        return { file: removal.file, line: null, field: '', reason: `${describeLargeRemoval(removal)} ${end}` };
-      }),
-    );
-    this.removals = removals;
-  }
-}
-
-function describeLargeRemoval({ kind, removed, stored }: LargeRemoval): string {
+/** Without its subject, which is the file. */
+export function describeLargeRemoval({ kind, removed, stored }: LargeRemoval): string {
   return `is missing ${removed} of the ${stored} ${kind} that are there, more than a fifth: was it cut short?`;
 }
 
-/** The options of an import that concern removals. */
+/** The options of an import that concern what it removes, and from whom. */
 export interface RemovalOptions {
   /** Also removes records missing from the sources, for the kinds that have a source. */
   replace?: boolean;
   /** Lets `replace` remove more than a fifth of a kind. */
   allowRemovals?: boolean;
-  /** Checks and counts, and writes nothing. Large removals are only noted. */
+  /** Lets the import remove what partners are granted, and the last record that a partner sees. */
+  allowLostAccess?: boolean;
+  /** Checks and counts, and writes nothing. What is not allowed is only noted. */
   dryRun?: boolean;
 }
 
@@ -60,24 +46,26 @@ interface Removal extends ImportedKind {
  * from the last kind to the first, so that only references that remain in the end prevent a removal.
  *
  * @param kinds in dependency order.
- * @throws LargeRemovalsError before anything is removed.
+ * @returns the large removals. If they are not allowed, the transaction must be rolled back: what refers to a removed
+ *   record was not checked, since a truncated file gives many such problems.
  */
 export async function applyRemovals(
   context: ImportContext,
   kinds: ReadonlyMap<Kind, ImportedKind>,
   options: RemovalOptions,
   notes: string[],
-): Promise<void> {
+): Promise<LargeRemoval[]> {
   const removals: Removal[] = [];
   for (const published of [...kinds.values()].toReversed()) {
     if (published.removals.length > 0 || options.replace === true)
       removals.push(await planRemoval(published, options.replace === true, notes));
   }
-  refuseLarge(removals, options, notes);
+  const large = findLarge(removals);
+  const isRefused = large.length > 0 && options.allowRemovals !== true && options.dryRun !== true;
   for (const { source, writer, lines, counts, requested, absent } of removals) {
     for (const keys of inBatches([...requested, ...absent])) {
       await context.pause();
-      const referrers = await writer.findReferrers(keys);
+      const referrers = isRefused ? new Map<string, string>() : await writer.findReferrers(keys);
       for (const [key, referrer] of referrers) {
         const reason = `${key} cannot be removed: ${referrer} refers to it`;
         writer.report(lines.get(key) ?? null, keyField(source.kind), reason);
@@ -86,6 +74,7 @@ export async function applyRemovals(
     }
     counts.removed = requested.length + absent.length;
   }
+  return large;
 }
 
 async function planRemoval(published: ImportedKind, replace: boolean, notes: string[]): Promise<Removal> {
@@ -100,15 +89,9 @@ async function planRemoval(published: ImportedKind, replace: boolean, notes: str
   return { ...published, requested, absent, stored: present.size - counts.added };
 }
 
-function refuseLarge(planned: readonly Removal[], options: RemovalOptions, notes: string[]): void {
-  if (options.allowRemovals === true) return;
-  const removals = planned
+function findLarge(planned: readonly Removal[]): LargeRemoval[] {
+  return planned
     .map(({ source, absent, stored }) => ({ kind: source.kind, file: source.name, removed: absent.length, stored }))
-    .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE);
-  if (removals.length === 0) return;
-  if (options.dryRun !== true) throw new LargeRemovalsError(removals.toReversed());
-  for (const removal of removals.toReversed()) {
-    const end = 'The import asks for confirmation, or needs --yes';
-    notes.push(`${removal.file} ${describeLargeRemoval(removal)} ${end}`);
-  }
+    .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE)
+    .toReversed();
 }

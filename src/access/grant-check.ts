@@ -1,0 +1,128 @@
+import { sql } from 'kysely';
+import type { Database } from '../database/database.ts';
+import { isOneOf } from '../database/statement.ts';
+import type { Kind } from '../kinds.ts';
+import { parseStoredKinds } from './partner-records.ts';
+
+/** A partner that sees only what it was granted, not everything. */
+export interface GrantedPartner {
+  readonly name: string;
+  /** Null for all kinds. */
+  readonly kinds: readonly Kind[] | null;
+  /** IDs. */
+  readonly leadEntities: readonly string[];
+  readonly coops: readonly string[];
+}
+
+/** The grants of a partner that have no effect. */
+export interface IdleGrants {
+  readonly partner: string;
+  /** Granted lead entities and coops that the catalog does not contain. */
+  readonly leadEntities: readonly string[];
+  readonly coops: readonly string[];
+  /** True if it sees no contract, solicitation or supplier, though its kinds include one of them. */
+  readonly seesNothing: boolean;
+}
+
+/** All partners with individual grants only, also without any, by name. Reads `access` alone, all of its grants. */
+export async function listGrantedPartners({ kysely }: Database): Promise<GrantedPartner[]> {
+  const rows = await kysely
+    .selectFrom('access.partners as partner')
+    .leftJoin('access.grants as granted', 'granted.partner_id', 'partner.id')
+    .select(['partner.name', 'partner.kinds', 'granted.kind', 'granted.resource_id as id'])
+    .where('partner.everything_since', 'is', null)
+    .where('partner.deleted_at', 'is', null)
+    .orderBy('partner.name')
+    .orderBy('granted.resource_id')
+    .execute();
+  return Array.from(
+    Map.groupBy(rows, ({ name }) => name),
+    ([name, grants]) => ({
+      name,
+      kinds: parseStoredKinds(grants[0]?.kinds ?? null),
+      leadEntities: grants.flatMap(({ kind, id }) => (kind === 'lead_entity' && id !== null ? id : [])),
+      coops: grants.flatMap(({ kind, id }) => (kind === 'coop' && id !== null ? id : [])),
+    }),
+  );
+}
+
+/**
+ * The partners among these whose grants do not all have an effect. Reads `catalog` alone: a few index entries for each
+ * granted lead entity and coop, however many partners have it and records it owns.
+ */
+export async function findIdleGrants(database: Database, partners: readonly GrantedPartner[]): Promise<IdleGrants[]> {
+  const leadEntities = await readOwners(
+    database,
+    'lead_entity',
+    new Set(partners.flatMap((each) => each.leadEntities)),
+  );
+  const coops = await readOwners(database, 'coop', new Set(partners.flatMap((each) => each.coops)));
+  return partners.flatMap((partner): IdleGrants[] => {
+    const owners = [
+      ...partner.leadEntities.map((id) => leadEntities.get(id)),
+      ...partner.coops.map((id) => coops.get(id)),
+    ];
+    const idle = {
+      partner: partner.name,
+      leadEntities: partner.leadEntities.filter((id) => !leadEntities.has(id)),
+      coops: partner.coops.filter((id) => !coops.has(id)),
+      seesNothing: seesNothing(partner, owners),
+    };
+    return idle.seesNothing || idle.leadEntities.length + idle.coops.length > 0 ? [idle] : [];
+  });
+}
+
+interface Owner {
+  /** Whether it has contracts, and so suppliers. */
+  readonly contracts: boolean;
+  /** Whether it has solicitations that are published. */
+  readonly solicitations: boolean;
+}
+
+const TABLES = { lead_entity: 'catalog.lead_entities', coop: 'catalog.coops' } as const;
+
+/** Served by the primary keys, and the indexes of contracts and solicitations on their owners. */
+async function readOwners(
+  { engine, kysely }: Database,
+  kind: keyof typeof TABLES,
+  ids: ReadonlySet<string>,
+): Promise<Map<string, Owner>> {
+  if (ids.size === 0) return new Map();
+  const id = sql.ref('owner.id');
+  // A coop grant gives no access to solicitations.
+  const solicitations =
+    kind === 'coop'
+      ? sql`false`
+      : sql`exists (select 1 from catalog.solicitations where lead_entity_id = ${id} and status <> 'draft')`;
+  const { rows } = await sql<{
+    id: string;
+    contracts: unknown;
+    solicitations: unknown;
+  }>`select ${id} as id, ${solicitations} as solicitations,
+      exists (select 1 from catalog.contracts where ${sql.ref(`${kind}_id`)} = ${id}) as contracts
+    from ${sql.table(TABLES[kind])} as owner where ${isOneOf(engine, id, [...ids])}`.execute(kysely);
+  // SQLite's booleans are numbers.
+  const toOwner = (row: (typeof rows)[number]): Owner => {
+    return { contracts: Boolean(row.contracts), solicitations: Boolean(row.solicitations) };
+  };
+  return new Map(rows.map((row) => [row.id, toOwner(row)]));
+}
+
+function seesNothing({ kinds }: GrantedPartner, owners: readonly (Owner | undefined)[]): boolean {
+  const mayRequest = (kind: Kind): boolean => kinds?.includes(kind) ?? true;
+  const [contracts, solicitations] = [mayRequest('contracts') || mayRequest('suppliers'), mayRequest('solicitations')];
+  if (!contracts && !solicitations) return false;
+  return !owners.some(
+    (owner) => owner !== undefined && ((contracts && owner.contracts) || (solicitations && owner.solicitations)),
+  );
+}
+
+/** Items listed in a sentence. */
+const MAX_LISTED = 5;
+
+/** Lead entities and coops in a sentence: `lead entity "le_a", coop "co_x"`. */
+export function namedOwners({ leadEntities, coops }: Pick<IdleGrants, 'leadEntities' | 'coops'>): string {
+  const named = [...leadEntities.map((owner) => `lead entity "${owner}"`), ...coops.map((owner) => `coop "${owner}"`)];
+  const more = named.length - MAX_LISTED;
+  return named.slice(0, MAX_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}

@@ -1,0 +1,60 @@
+import manifest from '../../package.json' with { type: 'json' };
+import type { DatabaseConfig } from '../config.ts';
+import type { MigrateOptions } from '../database/migrations/migrator.ts';
+import { backUpBeside } from '../recovery/backup.ts';
+import type { Output } from './output/output.ts';
+import { startProgress, type Progress } from './output/progress.ts';
+
+/** The migrations that ran, and the folder of the backup that was made before; null for none. */
+export interface Migrated {
+  readonly ran: string[];
+  readonly backup: string | null;
+}
+
+/** Runs migrations, and shows the progress of long ones. Most take less than a second and show nothing. */
+export async function migratingWithProgress(
+  output: Output,
+  config: DatabaseConfig,
+  work: (options: MigrateOptions) => Promise<string[]>,
+): Promise<Migrated> {
+  let progress: Progress | null = null;
+  const show: Progress['show'] = (...step) => {
+    progress ??= startProgress(
+      output,
+      'Interrupted; completed migrations stay, and the next run continues after them.',
+    );
+    progress.show(...step);
+  };
+  let backup: string | null = null;
+  try {
+    const ran = await work({
+      onProgress: ({ done, total, what }) => show(what, done, total),
+      onWaiting: () => output.note('Waiting up to a minute for a running import or migration to finish.'),
+      beforeUpgrade: async () => {
+        backup = await backUpBeforeUpgrade(config, (done, total) => show('Backing up the database', done, total));
+        if (backup !== null)
+          output.note(`Backed up the database before its upgrade, which cannot be undone: ${backup}`);
+      },
+    });
+    return { ran, backup };
+  } finally {
+    (progress as Progress | null)?.stop();
+  }
+}
+
+/**
+ * Backs up a SQLite database before its upgrade. PostgreSQL has tools of its own.
+ *
+ * @returns the folder; null for PostgreSQL.
+ */
+export async function backUpBeforeUpgrade(
+  config: DatabaseConfig,
+  onProgress: (doneBytes: number, totalBytes: number) => void = () => undefined,
+): Promise<string | null> {
+  if (config.engine === 'postgres') return null;
+  return backUpBeside(config.path, {
+    clock: Date.now,
+    version: manifest.version,
+    onProgress: (_, done, total) => onProgress(done, total),
+  });
+}

@@ -1,0 +1,41 @@
+import type { IdleGrants } from '../access/grant-check.ts';
+import { ImportRefusedError, MAX_PROBLEMS } from './problems.ts';
+import { describeLostAccess } from './write/lost-access.ts';
+import { describeLargeRemoval, type LargeRemoval } from './write/removals.ts';
+
+/** What an import does only if the operator allows it. */
+export interface Consequences {
+  readonly removals: readonly LargeRemoval[];
+  readonly lostAccess: readonly IdleGrants[];
+}
+
+/** The import has consequences that were not allowed; nothing was written. */
+export class ConsentRequiredError extends ImportRefusedError {
+  override name = 'ConsentRequiredError';
+  readonly consequences: Consequences;
+
+  constructor(consequences: Consequences) {
+    const { removals, lostAccess } = consequences;
+    const problems = [
+      ...removals.map((removal) => {
+        const reason = `${describeLargeRemoval(removal)} If they are to be removed, add --yes`;
+        return { file: removal.file, line: null, field: '', reason };
+      }),
+      ...lostAccess.map((lost) => {
+        return { file: '', line: null, field: '', reason: `${describeLostAccess(lost)}. If it is to be so, add --yes` };
+      }),
+    ];
+    super(problems.slice(0, MAX_PROBLEMS));
+    this.consequences = consequences;
+  }
+}
+
+/** For a dry run: what the import would ask about. */
+export function describeConsequences({ removals, lostAccess }: Consequences): string[] {
+  const end = 'The import asks for confirmation, or needs --yes';
+  const partners = lostAccess.length === 1 ? '1 partner loses' : `${lostAccess.length} partners lose`;
+  return [
+    ...removals.map((removal) => `${removal.file} ${describeLargeRemoval(removal)} ${end}`),
+    ...(lostAccess.length > 0 ? [`${partners} access. ${end}`] : []),
+  ];
+}

@@ -1,0 +1,208 @@
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Command } from 'commander';
+import { afterEach, beforeAll, afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { importDirectory } from '../../src/commands/actions/import.ts';
+import { migrateDatabase } from '../../src/commands/actions/database.ts';
+import { list } from '../../src/commands/actions/partner.ts';
+import { withDatabase } from '../../src/commands/context.ts';
+import { program } from '../../src/commands/program.ts';
+import { openForCommands, openForServing } from '../../src/database/open.ts';
+import { readSchemaState } from '../../src/database/migrations/migrator.ts';
+import type { BackupManifest } from '../../src/recovery/backup-manifest.ts';
+import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { printedBy } from '../support/printed.ts';
+import { withImportDirectory } from '../support/publishing.ts';
+import { FINISHED, makeOlderSchema, versionBefore } from '../support/schema/older-schema.ts';
+import { startServing } from '../support/serving-process.ts';
+import { runPdsOf } from './run-pds.ts';
+
+/** The commands that refuse a database of the version before, with arguments. */
+const REFUSED = [
+  ...['partner create acme', 'partner list', 'partner show acme', 'partner suspend acme', 'partner resume acme'],
+  ...['partner rename acme bolt', 'partner delete acme --yes', 'partner grant acme --everything'],
+  ...['partner revoke acme --everything', 'partner set acme --kinds all', 'find coop x', 'key issue acme', 'key list'],
+  ...['key label abcdefgh x', 'key rotate abcdefgh', 'key find', 'key revoke abcdefgh', 'usage', 'audit', 'reindex'],
+  ...['roles', 'transfer sqlite:TARGET', 'recover --yes', 'recover --dry-run', 'diff IMPORT'],
+];
+
+/** Those that do not need its schema, or upgrade it. `check` has its own tests; `restore` replaces the database. */
+const OTHERS = [
+  ...['serve', 'import', 'migrate', 'backup', 'restore', 'check', 'config', 'convert ocds', 'convert csv'],
+  ...['completion', 'complete'],
+];
+
+const NO_DISK = whyNoSmallDisk();
+const COOPS = { coops: [{ id: 'co_1', name: 'Coop' }] };
+const OLDER =
+  "error: the database's schema is older than this version of the service (pending: catalog 8: positions as primary " +
+  'keys, feed of changes, access 8: when partners saw fewer records, last revisions). Nothing was changed; run "pds ' +
+  'migrate" first\n';
+
+let older: TestDatabase;
+let folder: string;
+beforeAll(async () => {
+  // Stays open, so that its files have logs, as those of a service that was killed.
+  older = await createEmptyDatabase('sqlite');
+  await makeOlderSchema(older.database, FINISHED);
+});
+afterAll(() => older.drop());
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'pds-older-'));
+  copyTo(folder);
+});
+afterEach(() => {
+  vi.restoreAllMocks();
+  vi.unstubAllEnvs();
+  process.exitCode = 0;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const NAMES = ['pds.sqlite', 'pds.sqlite-wal', 'pds.access.sqlite', 'pds.access.sqlite-wal'];
+
+/** Puts the database into a folder, and sets it for commands in this process. */
+function copyTo(target: string): void {
+  if (older.config.engine !== 'sqlite') throw new Error('not SQLite');
+  for (const name of NAMES) copyFileSync(join(older.config.path, '..', name), join(target, name));
+  vi.stubEnv('PDS_DATABASE_URL', `sqlite:${join(target, 'pds.sqlite')}`);
+}
+
+const contents = (): Buffer[] => NAMES.map((name) => readFileSync(join(folder, name)));
+
+const migrate = (isJson = false) =>
+  printedBy((output) => withDatabase(output, migrateDatabase, { mayCreate: true, shouldPrepare: false }), isJson);
+
+function backupsIn(place: string): string[] {
+  return readdirSync(place).filter((name) => name.startsWith('pds.sqlite.before-upgrade-'));
+}
+
+function schemaInBackup(place: string): BackupManifest['schema'] {
+  const [backup = ''] = backupsIn(place);
+  return (JSON.parse(readFileSync(join(place, backup, 'backup.json'), 'utf8')) as BackupManifest).schema;
+}
+
+function commandsOf(command: Command, prefix: string[] = []): string[] {
+  return command.commands.flatMap((child) => {
+    const path = [...prefix, child.name()];
+    return child.commands.length > 0 ? commandsOf(child, path) : [path.join(' ')];
+  });
+}
+
+test('every command is known to refuse an older database, or not to need its schema', () => {
+  const known = [...REFUSED, ...OTHERS];
+  const others = commandsOf(program).filter((name) => !known.some((line) => `${line} `.startsWith(`${name} `)));
+  expect(others).toEqual([]);
+});
+
+test.each([...REFUSED, 'import IMPORT --dry-run'])(
+  'pds %s refuses an older database, names pds migrate, and changes no byte of it',
+  async (line) => {
+    const before = contents();
+    const stderr: string[] = [];
+    vi.spyOn(process.stderr, 'write').mockImplementation((text) => stderr.push(String(text)) > 0);
+    await withImportDirectory(COOPS, async (directory) => {
+      const words = line.replace('TARGET', join(folder, 'target.sqlite')).replace('IMPORT', directory).split(' ');
+      await program.parseAsync(words, { from: 'user' });
+    });
+    expect({ code: process.exitCode, stderr: stderr.join('') }).toEqual({
+      code: line.startsWith('diff') ? 2 : 1,
+      stderr: OLDER,
+    });
+    expect(contents().map((bytes, index) => bytes.equals(before[index] ?? Buffer.of()))).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    expect(existsSync(join(folder, 'target.sqlite'))).toBe(false);
+  },
+);
+
+/** Opens and closes the database: the last connection empties the logs into the files, and removes them. */
+const emptyLogs = () => openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') }).close();
+
+test('a refusal leaves no file beside an older database that no process has open', async () => {
+  await emptyLogs();
+  const tree = () => readdirSync(folder).map((name) => [name, readFileSync(join(folder, name), 'base64')]);
+  const before = tree();
+  expect(before).toHaveLength(2);
+  await expect(printedBy((output) => withDatabase(output, list))).rejects.toThrow(/run "pds migrate" first$/);
+  expect(tree()).toEqual(before);
+});
+
+test('pds migrate backs up an older database beside it, which the version before restores', async () => {
+  const { migrations, backup } = JSON.parse((await migrate(true)).stdout) as {
+    migrations: string[];
+    backup: string;
+  };
+  expect(migrations).toHaveLength(2);
+  expect(backup).toBe(join(folder, backupsIn(folder)[0] ?? ''));
+  expect(schemaInBackup(folder)).toEqual(FINISHED);
+  // Nothing is left to migrate, and so nothing to back up.
+  expect((await migrate()).stderr).toBe('The schema is up to date.\n');
+  expect(backupsIn(folder)).toHaveLength(1);
+
+  const settings = { PDS_DATABASE_URL: process.env['PDS_DATABASE_URL'] ?? '' };
+  const restored = await runPdsOf(versionBefore(), ['restore', backup, '--yes'], settings);
+  expect(restored, restored.stderr).toMatchObject({ code: 0 });
+  const partners = await runPdsOf(versionBefore(), ['partner', 'list'], settings);
+  expect(partners, partners.stderr).toMatchObject({ code: 0 });
+});
+
+test('pds import backs up an older database, says where, and imports', async () => {
+  const { stderr: text } = await withImportDirectory(COOPS, (directory) =>
+    printedBy((output) => importDirectory(output, directory, {})),
+  );
+  const [backup] = backupsIn(folder);
+  expect(text).toContain(
+    `Backed up the database before its upgrade, which cannot be undone: ${join(folder, backup ?? '')}\n`,
+  );
+  expect(text).toMatch(/^1 +0 +0 +0 +coops$/m);
+  expect(schemaInBackup(folder)).toEqual(FINISHED);
+});
+
+test('a start backs up an older database, and logs where; one that fails on its port does neither', async () => {
+  const config = { engine: 'sqlite', path: join(folder, 'pds.sqlite') } as const;
+  await using taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const failing = startServing(config, { PDS_PORT: String((taken.address() as AddressInfo).port) });
+  expect(await failing.exited).toEqual([1, null]);
+  expect(backupsIn(folder)).toEqual([]);
+
+  const serving = startServing(config, { PDS_PORT: '0' });
+  await serving.port();
+  const [backup] = backupsIn(folder);
+  expect(serving.output()).toContain(join(folder, backup ?? ''));
+  expect(schemaInBackup(folder)).toEqual(FINISHED);
+  serving.kill('SIGTERM');
+  await serving.exited;
+});
+
+test('a new database is not backed up', async () => {
+  vi.stubEnv('PDS_DATABASE_URL', `sqlite:${join(folder, 'new.sqlite')}`);
+  expect((await migrate()).stderr).toContain('Ran catalog 8');
+  expect(readdirSync(folder).filter((name) => name.includes('before-upgrade'))).toEqual([]);
+});
+
+test.skipIf(NO_DISK !== null)(
+  `pds migrate refuses a disk without room for the backup and the upgrade, and leaves the schema ${NO_DISK ?? ''}`,
+  async () => {
+    await using stack = new AsyncDisposableStack();
+    const disk = mountSmallDisk(8);
+    stack.defer(() => disk.remove());
+    await emptyLogs();
+    for (const name of readdirSync(folder)) copyFileSync(join(folder, name), join(disk.folder, name));
+    vi.stubEnv('PDS_DATABASE_URL', `sqlite:${join(disk.folder, 'pds.sqlite')}`);
+    // Room for the backup, but not for the upgrade.
+    disk.fill(1_000_000);
+    await expect(migrate()).rejects.toThrow(/has room for 0 MB, and the backup takes 1 MB, and the upgrade 1 MB$/);
+    expect(readdirSync(disk.folder).filter((name) => name.includes('before-upgrade'))).toEqual([]);
+    await using database = openForServing({ engine: 'sqlite', path: join(disk.folder, 'pds.sqlite') });
+    expect((await readSchemaState(database)).pending).toHaveLength(2);
+  },
+);

@@ -1,0 +1,141 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { IdleGrants } from '../../src/access/grant-check.ts';
+import { importDirectory } from '../../src/commands/actions/import.ts';
+import { diff } from '../../src/commands/actions/preview.ts';
+import { ConsentRequiredError } from '../../src/publishing/consent.ts';
+import type { PublishOptions } from '../../src/publishing/publish.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { makePartner, type PartnerSetup } from '../support/partners.ts';
+import { printedBy } from '../support/printed.ts';
+import {
+  contract,
+  publishLines,
+  SMALL_CATALOG,
+  solicitation,
+  withImportDirectory,
+  type ImportLines,
+} from '../support/publishing.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
+
+let made: TestDatabase;
+beforeEach(async () => {
+  made = await createTestDatabase();
+  await publishLines(made.database, SMALL_CATALOG);
+  vi.stubEnv('PDS_DATABASE_URL', databaseUrlOf(made.config));
+});
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  process.exitCode = 0;
+  await made.drop();
+});
+
+const partner = (setup: PartnerSetup) => makePartner(made.database, Date.now, setup);
+
+/** The department `le_b`, renamed where ids are made from names. */
+const RENAMED: ImportLines = {
+  ...SMALL_CATALOG,
+  'lead-entities': [SMALL_CATALOG['lead-entities'][0], { id: 'le_bb', name: 'Town of B' }],
+  contracts: [SMALL_CATALOG.contracts[0], { ...SMALL_CATALOG.contracts[1], lead_entity_id: 'le_bb' }],
+  solicitations: [SMALL_CATALOG.solicitations[0], { ...solicitation('sol_2', 2), lead_entity_id: 'le_bb' }],
+};
+
+/** What the import of these files takes from partners, as a preview reports it. */
+async function lostBy(files: ImportLines, options: Partial<PublishOptions> = {}): Promise<IdleGrants[]> {
+  const preview = { dryRun: true, allowLostAccess: false, allowRemovals: true };
+  return (await publishLines(made.database, files, { ...preview, ...options })).lostAccess;
+}
+
+const lost = (name: string, what: Partial<IdleGrants>): IdleGrants => {
+  return { partner: name, leadEntities: [], coops: [], seesNothing: false, ...what };
+};
+
+test('an import that removes a granted lead entity is refused, names its partners, and previews the same', async () => {
+  await partner({ name: 'acme', leadEntities: ['le_b'] });
+  await partner({ name: 'bolt', leadEntities: ['le_a', 'le_b'] });
+  await partner({ name: 'core', leadEntities: ['le_a'] });
+  await partner({ name: 'dune', everything: true });
+  const expected = [
+    lost('acme', { leadEntities: ['le_b'], seesNothing: true }),
+    lost('bolt', { leadEntities: ['le_b'] }),
+  ];
+  const options = { replace: true, allowRemovals: true, allowLostAccess: false };
+  const refused = await publishLines(made.database, RENAMED, options).catch((error: unknown) => error);
+  expect(refused).toBeInstanceOf(ConsentRequiredError);
+  expect((refused as ConsentRequiredError).consequences).toEqual({ removals: [], lostAccess: expected });
+  expect((refused as Error).message.split('\n')).toEqual([
+    'partner acme: the import removes lead entity "le_b", granted to it; it sees no contract, solicitation or supplier ' +
+      'any more. If it is to be so, add --yes',
+    'partner bolt: the import removes lead entity "le_b", granted to it. If it is to be so, add --yes',
+  ]);
+  const ids = () => made.database.kysely.selectFrom('catalog.lead_entities').select('id').orderBy('id').execute();
+  expect(await ids()).toEqual([{ id: 'le_a' }, { id: 'le_b' }]);
+
+  const preview = await publishLines(made.database, RENAMED, { ...options, dryRun: true });
+  expect(preview.lostAccess).toEqual(expected);
+  expect(preview.notes).toEqual(['2 partners lose access. The import asks for confirmation, or needs --yes']);
+
+  const done = await publishLines(made.database, RENAMED, { ...options, allowLostAccess: true });
+  expect(done).toMatchObject({ timestamp: expect.any(String) as string, lostAccess: expected, notes: [] });
+  expect(await ids()).toEqual([{ id: 'le_a' }, { id: 'le_bb' }]);
+  // What was lost before is not asked about again.
+  expect(await lostBy({ coops: [{ id: 'co_x', name: 'Renamed' }] })).toEqual([]);
+});
+
+test('an import that moves the last record that a partner sees, or makes it a draft, is refused', async () => {
+  await partner({ name: 'acme', leadEntities: ['le_b'] });
+  await partner({ name: 'bolt', leadEntities: ['le_b'], kinds: ['contracts', 'certifications'] });
+  await partner({ name: 'core', leadEntities: ['le_b'], kinds: ['certifications'] });
+  await partner({ name: 'dune', leadEntities: ['le_b'], coops: ['co_x'] });
+  const contracts = [{ ...SMALL_CATALOG.contracts[1], lead_entity_id: 'le_a' }];
+  expect(await lostBy({ contracts })).toEqual([lost('bolt', { seesNothing: true })]);
+  const solicitations = [{ ...SMALL_CATALOG.solicitations[1], status: 'draft' }];
+  const blinded = [lost('acme', { seesNothing: true }), lost('bolt', { seesNothing: true })];
+  expect(await lostBy({ contracts, solicitations })).toEqual(blinded);
+  await expect(publishLines(made.database, { contracts, solicitations }, { allowLostAccess: false })).rejects.toThrow(
+    ConsentRequiredError,
+  );
+});
+
+test('a coop counts by its contracts, which give no solicitations', async () => {
+  await partner({ name: 'acme', coops: ['co_x'] });
+  await partner({ name: 'bolt', coops: ['co_x'], kinds: ['solicitations'] });
+  const contracts = [{ ...contract('ctr_1'), coop_id: null }];
+  expect(await lostBy({ contracts })).toEqual([lost('acme', { seesNothing: true })]);
+  expect(await lostBy({ contracts, coops: [{ id: 'co_x', deleted: true }] })).toEqual([
+    lost('acme', { coops: ['co_x'], seesNothing: true }),
+    lost('bolt', { coops: ['co_x'] }),
+  ]);
+});
+
+test('one refusal names large removals and partners, also if other records refer to what would be removed', async () => {
+  await partner({ name: 'acme', leadEntities: ['le_b'] });
+  // As a file that was cut short.
+  const cut = { 'lead-entities': [SMALL_CATALOG['lead-entities'][0]], contracts: [SMALL_CATALOG.contracts[0]] };
+  const refused = publishLines(made.database, cut, { replace: true, allowLostAccess: false });
+  await expect(refused).rejects.toMatchObject({
+    consequences: {
+      removals: [{ kind: 'lead-entities' }, { kind: 'contracts' }],
+      lostAccess: [lost('acme', { leadEntities: ['le_b'], seesNothing: true })],
+    },
+  });
+});
+
+test('pds diff and pds import name the partners, as text and as JSON, and --yes allows it', async () => {
+  await partner({ name: 'acme', leadEntities: ['le_b'] });
+  const warning = 'warning: partner acme: the import removes lead entity "le_b", granted to it; it sees no contract, ';
+  const lost_access = [{ partner: 'acme', lead_entities: ['le_b'], coops: [], sees_nothing: true }];
+  await withImportDirectory(RENAMED, async (directory) => {
+    const run = (command: typeof diff | typeof importDirectory, options: object, isJson = false) =>
+      printedBy((output) => command(output, directory, { replace: true, ...options }), isJson);
+    const { stderr: previewed } = await run(diff, {});
+    expect(previewed).toContain(warning);
+    expect(previewed).toContain('\n1 partner loses access. The import asks for confirmation, or needs --yes\n');
+    expect(JSON.parse((await run(diff, {}, true)).stdout)).toMatchObject({ lost_access });
+
+    await expect(run(importDirectory, { allowRemovals: true })).rejects.toThrow(/^partner acme: .* add --yes$/);
+    expect(JSON.parse((await run(importDirectory, { yes: true }, true)).stdout)).toMatchObject({
+      lost_access,
+      notes: [],
+    });
+  });
+});
