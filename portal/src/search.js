@@ -1,5 +1,5 @@
-// Takes the place of pagefind.js, whose functions the search form calls. If Pagefind knows no word that begins with the one
-// that was typed, it finds those of its own beginning: "web" for "webhook". Such a hit helps nobody.
+// Takes the place of pagefind.js, whose functions the search form calls. If no page has a word that begins with the one that
+// was typed, Pagefind finds a shorter one that it begins with: "web" for "websockets". Here, it is not found.
 
 // @ts-expect-error The build gives Pagefind's own module this name. It finds its files only by a name that begins so.
 import * as untyped from './pagefind.js-index.js';
