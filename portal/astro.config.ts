@@ -17,6 +17,7 @@ export default defineConfig({
       title: 'Partner data service',
       titleDelimiter: '·',
       favicon: '/icon.svg',
+      logo: { light: './src/assets/logo-light.svg', dark: './src/assets/logo-dark.svg', alt: '' },
       sidebar: SIDEBAR,
       markdown: { processedDirs: ['../docs/partner-guide'] },
       customCss: ['./src/styles/theme.css'],

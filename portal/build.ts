@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { copyFile, glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -43,6 +43,8 @@ async function build(): Promise<void> {
   await astro.build({ root: ROOT, logLevel: 'error' });
   // Astro empties the folder first.
   await rename(client.tarball, join(DIST, basename(client.tarball)));
+  await rename(join(DIST, 'pagefind/pagefind.js'), join(DIST, 'pagefind/pagefind.js-index.js'));
+  await copyFile(join(ROOT, 'src/search.js'), join(DIST, 'pagefind/pagefind.js'));
   await extractInline();
   await compressFiles();
 }

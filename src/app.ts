@@ -64,7 +64,7 @@ export async function buildApp(
     addPublicPipeline(pages);
     registerHealth(pages);
     registerOpenApi(pages);
-    await registerPortal(pages, directory);
+    await registerPortal(pages, directory, config.publicUrl);
   });
   await app.register(
     async (v1) => {

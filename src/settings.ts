@@ -66,7 +66,7 @@ export const SETTINGS = {
   PDS_HOST: host('the address that the API listens on'),
   PDS_PORT: wholeNumber('the port of the API; 0 for any free port', 8080, 0, 65_535),
   PDS_PUBLIC_URL: {
-    description: 'the address that partners use, for `/openapi.json`',
+    description: 'the address that partners use, for `/openapi.json` and for the guides as Markdown',
     default: '',
     accepts: 'https://HOST[:PORT] or http://HOST[:PORT], without a path',
     parse: (value) => (value === '' ? null : parseOrigin(value)),

@@ -23,7 +23,11 @@ const guides: Loader = {
       const { title, body } = readGuide(file, markdown, process.env.CLIENT_INTEGRITY);
       const id = slugOf(file);
       const filePath = relative(fileURLToPath(config.root), fileURLToPath(fileURL));
-      const data = await context.parseData({ id, data: { title, head: [linkToMarkdown(id)] }, filePath });
+      const data = await context.parseData({
+        id,
+        data: { title, head: [linkToMarkdown(id)], ...(id === 'index' && { tableOfContents: false }) },
+        filePath,
+      });
       const rendered = await context.renderMarkdown(body, { fileURL });
       const assetImports = rendered.metadata?.imagePaths;
       store.set({

@@ -56,6 +56,7 @@ export const SIDEBAR = [
     label: 'Rely on it',
     items: [
       guide('limits', 'Limits'),
+      guide('limitations', 'What there is not'),
       guide('caching', 'Caching and compression'),
       guide('errors', 'Errors'),
       {

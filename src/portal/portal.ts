@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import staticFiles from '@fastify/static';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { DEMO_KEY } from '../access/keys.ts';
 import type { PartnerDirectory } from '../access/partner-directory.ts';
+import { entityTag, isUnchanged } from '../http/response/send-text.ts';
 
 /** Root path of the portal. All its pages are at or below it. */
 export const DOCS_PATH = '/docs';
@@ -38,6 +39,12 @@ const REFERENCE_POLICY = {
 
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
+/** The address of the service in the guides' Markdown. */
+const WRITTEN_ORIGIN = 'http://127.0.0.1:8080';
+
+/** A host with or without a port, and nothing that would be more than an address in a text. */
+const HOST = /^[\w.-]+(?::\d+)?$|^\[[\da-f:.]+\](?::\d+)?$/i;
+
 /** Files whose names contain a hash of their content. */
 const HASHED = '/_astro/';
 
@@ -48,8 +55,16 @@ const NOT_BUILT = `The documentation site is not built in this installation, and
 and restart the service. The OpenAPI document is at /openapi.json.
 `;
 
-/** `/docs`: documentation and explorer for partners' developers. Needs no key, and no other server. */
-export async function registerPortal(app: FastifyInstance, directory: PartnerDirectory): Promise<void> {
+/**
+ * `/docs`: documentation and explorer for partners' developers. Needs no key, and no other server.
+ *
+ * @param publicUrl the address that partners use; null for that of each request.
+ */
+export async function registerPortal(
+  app: FastifyInstance,
+  directory: PartnerDirectory,
+  publicUrl: string | null,
+): Promise<void> {
   if (!existsSync(`${SITE}/index.html`)) {
     app.log.warn({ path: SITE }, 'the documentation site is not built: run npm run portal');
     for (const path of ['/', DOCS_PATH, `${DOCS_PATH}/*`]) {
@@ -61,7 +76,7 @@ export async function registerPortal(app: FastifyInstance, directory: PartnerDir
     root: SITE,
     prefix: DOCS_PATH,
     wildcard: false,
-    globIgnore: ['**/*.html', '**/*.br', '**/*.gz'],
+    globIgnore: ['**/*.html', '**/*.md', '**/*.txt', '**/*.br', '**/*.gz'],
     index: false,
     preCompressed: true,
     acceptRanges: false,
@@ -75,6 +90,7 @@ export async function registerPortal(app: FastifyInstance, directory: PartnerDir
   });
   for (const file of readdirSync(SITE, { recursive: true, encoding: 'utf8' })) {
     if (file.endsWith('index.html')) registerPage(app, file);
+    if (file.endsWith('.md') || file.endsWith('.txt')) registerText(app, file, publicUrl);
   }
   // Paths used by people who know only the host name, or who trim a guide's URL.
   for (const path of ['/', `${DOCS_PATH}/guides`, `${DOCS_PATH}/guides/`]) redirect(app, path, DOCS_PATH);
@@ -96,6 +112,23 @@ function registerPage(app: FastifyInstance, file: string): void {
     reply.header('content-security-policy', policy).sendFile(file),
   );
   redirect(app, `${path}/`, path);
+}
+
+/** Serves a text with the address of the service in its examples, as the scripts of pages show it. */
+function registerText(app: FastifyInstance, file: string, publicUrl: string | null): void {
+  const written = readFileSync(`${SITE}/${file}`, 'utf8');
+  const type = file.endsWith('.md') ? 'text/markdown; charset=utf-8' : TEXT_TYPE;
+  app.get(`${DOCS_PATH}/${file}`, { schema: { hide: true } }, async (request, reply) => {
+    const text = written.replaceAll(WRITTEN_ORIGIN, publicUrl ?? originOf(request));
+    const etag = entityTag(text);
+    reply.headers({ etag, 'cache-control': 'no-cache' });
+    if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();
+    return reply.type(type).send(text);
+  });
+}
+
+function originOf({ protocol, host }: FastifyRequest): string {
+  return HOST.test(host) ? `${protocol}://${host}` : WRITTEN_ORIGIN;
 }
 
 function redirect(app: FastifyInstance, from: string, to: string): void {

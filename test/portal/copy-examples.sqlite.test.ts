@@ -17,7 +17,7 @@ const PIECE = 10_000;
 /** Requests a minute, if an operator sets nothing else. */
 const DEFAULT_LIMIT = 600;
 
-const EXAMPLES = listExamples(readText('docs/partner-guide/syncing.md')).slice(1);
+const EXAMPLES = listExamples(readText('docs/partner-guide/syncing.md'));
 const TOO_MANY = 'HTTP/1.1 429 Too Many Requests\r\nretry-after: 1\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}';
 
 let service: TestService;
@@ -59,6 +59,7 @@ async function readCopy({ language }: Example): Promise<Map<string, unknown>> {
   const folder = join(project.directory, nameOf(language));
   if (language === 'sh') {
     const lines = (await readFile(join(folder, 'copy.ndjson'), 'utf8')).trimEnd().split('\n');
+    expect(lines.pop()).toMatch(/^\{"meta"/);
     return byId(lines.map((line) => (JSON.parse(line) as { record: unknown }).record));
   }
   if (language === 'ts client') {
@@ -97,6 +98,29 @@ async function served(key: string): Promise<Map<string, unknown>> {
       .split('\n')
       .map((line) => JSON.parse(line) as unknown),
   );
+}
+
+test('a change, a removal and the end of a response are as the guide shows them', async () => {
+  const [, shown = ''] = /```json\n([^`]+)```/.exec(readText('docs/partner-guide/syncing.md')) ?? [];
+  const { key } = service.partner('sh');
+  const read = async (query: string): Promise<ChangesPage> =>
+    JSON.parse((await service.get(`/v1/changes?kinds=contracts${query}`, { key })).body) as ChangesPage;
+  const { headers } = await fetch(`${service.url}/v1/coops`, { headers: { authorization: `Bearer ${key}` } });
+  const since = headers.get('x-sync-watermark') ?? '';
+  await publishLines(service.database, {
+    contracts: [
+      { ...contract('ctr_99998'), name: 'Office supplies' },
+      { id: 'ctr_99999', deleted: true },
+    ],
+  });
+  await service.noticeChanges();
+  const fieldsOf = ({ data, meta }: ChangesPage) => [...data, meta].map((part) => Object.keys(part));
+  expect(fieldsOf(await read(`&updated_since=${since}`))).toEqual(fieldsOf(JSON.parse(shown) as ChangesPage));
+});
+
+interface ChangesPage {
+  readonly data: object[];
+  readonly meta: object;
 }
 
 test('the guide keeps a copy in every language', () => {

@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { DEMO_KEY } from '../../src/access/keys.ts';
@@ -28,6 +30,16 @@ testWith('chromium')("a demo's explorer opens with its key at one press", async 
     await page.getByRole('button', { name: 'Forget the key' }).waitFor();
     await page.getByText('Your key sees none.').waitFor();
     expect(complaints).toEqual([]);
+  });
+});
+
+testWith('chromium', 'curl')("the first command of a demo's overview works when it is pasted", async () => {
+  await withPage({}, async (page) => {
+    await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' });
+    const button = page.locator('.start [data-code]').first();
+    const command = (await button.getAttribute('data-code'))?.replaceAll('\u007F', '\n') ?? '';
+    const { stdout } = await promisify(execFile)('bash', ['-c', command]);
+    expect(JSON.parse(stdout)).toMatchObject({ data: [], meta: { next_cursor: null } });
   });
 });
 

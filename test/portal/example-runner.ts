@@ -62,7 +62,7 @@ export async function makeExampleProject(): Promise<ExampleProject> {
     async run(example, environment, times, name = `example-${number++}`) {
       const folder = join(directory, name);
       await mkdir(folder, { recursive: true });
-      const command = await writeProgram(folder, example);
+      const command = await writeProgram(folder, { ...example, code: fill(example.code, environment) });
       let ran = await runProgram(folder, environment, command);
       for (let time = 1; time < times && ran.code === 0; time++) ran = await runProgram(folder, environment, command);
       return ran;
@@ -81,9 +81,19 @@ export async function makeExampleProject(): Promise<ExampleProject> {
   };
 }
 
+/** Puts the address and the key into a program, as its page does. */
+function fill(
+  code: string,
+  { PARTNER_DATA_URL: url = '', PARTNER_DATA_KEY: key = '' }: Record<string, string>,
+): string {
+  return code.replaceAll('http://127.0.0.1:8080', url).replaceAll('<your key>', key);
+}
+
 async function writeProgram(folder: string, { language, code }: Example): Promise<string[]> {
-  if (language === 'sh') return ['bash', '-euo', 'pipefail', '-c', code];
-  const [name, program] = language === 'python' ? ['example.py', 'python3'] : ['example.ts', process.execPath];
+  if (language === 'sh') return ['bash', '-c', code];
+  // A program in TypeScript says how to run it.
+  const [, module = 'example.ts'] = /^\/\/ .*: node (\S+)\n/.exec(code) ?? [];
+  const [name, program] = language === 'python' ? ['example.py', 'python3'] : [module, process.execPath];
   const file = join(folder, name);
   await writeFile(file, code);
   return [program, file];

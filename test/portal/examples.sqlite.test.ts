@@ -12,6 +12,9 @@ const EXAMPLES = GUIDE_FILES.filter((file) => !file.endsWith('/loading.md'))
   .map((file) => ({ file, examples: listExamples(readText(file)) }))
   .filter(({ examples }) => examples.length > 0);
 
+/** The exit code of curl if the response is an error. */
+const CURL_HTTP_ERROR = 22;
+
 let made: TestDatabase;
 let serving: Serving;
 let project: ExampleProject;
@@ -35,7 +38,8 @@ describe.each(EXAMPLES)('$file', ({ examples }) => {
     const name = `example ${index + 1} (${example.language}) does what is said below it, also a second time`;
     (example.language === 'python' ? testWith('python') : testWith('curl'))(name, async () => {
       const ran = await project.run(example, environment, 2);
-      expect(ran, ran.stderr).toMatchObject({ code: 0 });
+      const isError = example.output?.text.includes('"error"') === true;
+      expect(ran, ran.stderr).toMatchObject({ code: isError ? CURL_HTTP_ERROR : 0 });
       if (example.output === null) return;
       const { language, text } = example.output;
       if (language === 'json') {

@@ -9,8 +9,8 @@ export interface Example {
   readonly output: { readonly language: string; readonly text: string } | null;
 }
 
-/** Run by client-package.sqlite.test.ts. */
-const INSTALLATION = 'console';
+/** `console` is run by client-package.sqlite.test.ts; the others read files of earlier blocks. */
+const RUN_ELSEWHERE = ['console', 'sql', 'powerquery', 'r'];
 
 const LANGUAGES = ['sh', 'ts', 'ts client', 'python'];
 const OUTPUTS = ['json', 'text'];
@@ -33,7 +33,7 @@ export function listExamples(markdown: string): Example[] {
     const text = token.type === 'code' ? String(token.text) : '';
     if (language !== null && LANGUAGES.includes(language)) pending.push({ language, code: text });
     else if (language !== null && OUTPUTS.includes(language)) take({ language, text });
-    else if (language !== null && language !== '' && language !== INSTALLATION)
+    else if (language !== null && language !== '' && !RUN_ELSEWHERE.includes(language))
       throw new Error(`nothing runs a block of ${language}`);
     else take(null);
   }

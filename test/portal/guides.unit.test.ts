@@ -66,6 +66,19 @@ test("the partners' changelog has the versions of the project's changelog", () =
   expect(versions('docs/partner-guide/changelog.md')).toEqual(versions('CHANGELOG.md'));
 });
 
+test.each(PAGE_FILES)('%s breaks the lines of its commands, and says how to run its programs in TypeScript', (file) => {
+  const blocks = [...readText(file).matchAll(/^```(sh|console|ts(?: client)?)\n([^]*?)^```/gm)];
+  for (const [, language = '', code = ''] of blocks) {
+    if (language.startsWith('ts')) {
+      // The others are parts of a program.
+      if (/process\.env/.test(code)) expect(code).toMatch(/^\/\/ .*: node [\w-]+\.mts\n/);
+      continue;
+    }
+    for (const line of code.split('\n').filter((line) => line.includes('curl ')))
+      expect(line.length, line).toBeLessThan(96);
+  }
+});
+
 test('a path of the site that a guide mentions as code is a link', () => {
   expect(contentOf('/docs/guides/explorer')).toMatch(
     /<a href="\/docs\/explorer"><code[^>]*>\/docs\/explorer<\/code><\/a>/,

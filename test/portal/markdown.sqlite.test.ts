@@ -26,6 +26,19 @@ test('each guide is also Markdown, at its address with .md, and leads to Markdow
   expect((await service.app.inject('/docs.md')).headers.location).toBe('/docs/index.md');
 });
 
+test('Markdown has the address of the service in its examples', async () => {
+  const read = async (headers: object, app = service.app): Promise<string> =>
+    (await app.inject({ url: '/docs/guides/first-request.md', headers: { ...headers } })).payload;
+  expect(await read({ host: 'api.example.com:8443' })).toContain('PARTNER_DATA_URL=http://api.example.com:8443\n');
+  expect(await read({ host: 'api.example.com/"$(id)"' })).toContain('PARTNER_DATA_URL=http://127.0.0.1:8080\n');
+  const behindProxy = await createTestApp({ config: { publicUrl: 'https://data.example.org' } });
+  try {
+    expect(await read({ host: '10.0.0.1' }, behindProxy.app)).toContain('PARTNER_DATA_URL=https://data.example.org\n');
+  } finally {
+    await behindProxy.close();
+  }
+});
+
 test('llms.txt lists every guide', async () => {
   expect((await service.app.inject('/llms.txt')).headers.location).toBe('/docs/llms.txt');
   const { headers, payload } = await service.app.inject('/docs/llms.txt');

@@ -149,6 +149,17 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['removed', '/docs/guides/syncing#the-guarantee'],
   ['deleted', '/docs/guides/syncing#what-updated_since-cannot-show'],
   ['questions_due_at', '/docs/reference#models/SolicitationDetail'],
+  ['pagination', '/docs/guides/paging#_top'],
+  ['authentication', '/docs/guides/keys#_top'],
+  ['incremental', '/docs/guides/syncing#an-incremental-sync'],
+  ['quota', '/docs/guides/limits#requests-per-minute'],
+  ['vendor', '/docs/guides/first-request#endpoints'],
+  ['sdk', '/docs/guides/client#_top'],
+  ['sort', '/docs/guides/limitations#_top'],
+  ['postman', '/docs/guides/limitations#_top'],
+  ['sandbox', '/docs/guides/limitations#_top'],
+  ['webhook', '/docs/guides/limitations#_top'],
+  ['mcp', '/docs/guides/limitations#_top'],
   ['count solicitations', '/docs/reference#tag/solicitations/GET/v1/solicitations/count'],
 ];
 
@@ -161,6 +172,12 @@ testWith('chromium')('one search finds words of the guides and of the reference,
       await search.fill(word);
       await page.locator(`.pagefind-ui__result:nth-child(-n + 2) a[href="${section}"]`).waitFor();
     }
+    // There are words that begin it, such as "web", and no such word.
+    for (const word of ['websockets', 'paging websockets', 'zzz']) {
+      await search.fill(word);
+      await page.getByText(`No results for ${word}`).waitFor();
+    }
+    await search.fill(SEARCHES.at(-1)?.[0] ?? '');
     await page.locator(`a[href="${SEARCHES.at(-1)?.[1] ?? ''}"]`).click();
     await page.getByRole('heading', { name: 'Count solicitations' }).first().waitFor();
     expect(complaints).toEqual([]);
@@ -210,7 +227,7 @@ testWith('chromium')('examples are copied as shown, with the address of the serv
   await withPage({ permissions: ['clipboard-read', 'clipboard-write'] }, async (page) => {
     await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' });
     expect(await copyFirst(page)).toBe(
-      'curl -H "Authorization: Bearer $PARTNER_DATA_KEY" "$PARTNER_DATA_URL/v1/coops"',
+      `curl -sS --fail-with-body \\\n  -H 'Authorization: Bearer <your key>' \\\n  ${origin}/v1/coops`,
     );
     await page.goto(`${origin}${FIRST_REQUEST}`, { waitUntil: 'networkidle' });
     const shown = `export PARTNER_DATA_URL=${origin}\nexport PARTNER_DATA_KEY='<your key>'`;

@@ -18,8 +18,7 @@ export const GET: APIRoute = async () => {
 
 > ${about.replaceAll('\n', ' ')}
 
-Examples read the service's address and the key from \`PARTNER_DATA_URL\` and \`PARTNER_DATA_KEY\`. If an example has the
-address \`http://127.0.0.1:8080\`, replace it with the origin that served this file.
+Examples read the service's address and the key from \`PARTNER_DATA_URL\` and \`PARTNER_DATA_KEY\`.
 
 ## Guides
 

@@ -1,0 +1,215 @@
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { setPartner } from '../../src/access/partner-admin.ts';
+import { testWith } from '../support/installed-programs.ts';
+import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { CuttingServer, type CutEnd, type Fault } from './cutting-server.ts';
+import { makeExampleProject, type ExampleProject, type Ran } from './example-runner.ts';
+import { listExamples, type Example } from './examples.ts';
+import { PAGE_FILES, readText, ROOT } from './site.ts';
+
+/** A program of a guide that sends requests. */
+interface Program extends Example {
+  readonly name: string;
+  readonly file: string;
+}
+
+const SENDS = /PARTNER_DATA_|Bearer |partner-data-mirror/;
+/** Blocks that only set variables, that npm runs, or that do not end. */
+const OTHERS = /^export .*\nexport .*$|\bnp[mx] |--watch/;
+/** Programs that keep a file can take a part for the whole. */
+const KEEPS = /\bmv |rename\(|--sqlite|\.sqlite'|\.sqlite"/;
+/** Errors are what they show. */
+const SHOWS_ERRORS = 'client/examples/errors.ts';
+const showsError = ({ output }: Example): boolean => output?.text.includes('"error"') === true;
+
+const PROGRAMS: readonly Program[] = [
+  ...PAGE_FILES.flatMap((file) =>
+    listExamples(readText(file))
+      .filter((example) => SENDS.test(example.code) && !OTHERS.test(example.code) && !showsError(example))
+      .map((example, index) => ({ ...example, file, name: `${file}-${index + 1}`.replaceAll(/[/.]/g, '-') })),
+  ),
+  ...(await readdir(new URL('client/examples/', ROOT)))
+    .map((name) => `client/examples/${name}`)
+    .filter((file) => file.endsWith('.ts') && file !== SHOWS_ERRORS)
+    .map((file) => ({
+      language: 'ts client',
+      code: readText(file),
+      output: null,
+      file,
+      name: file.replaceAll(/[/.]/g, '-'),
+    })),
+];
+
+/** Positions at which a cut response could be taken for a whole one. */
+const POSITIONS: Readonly<Record<string, (body: Buffer) => number>> = {
+  'before its first byte': () => 0,
+  'within its first record': (body) => Math.min(30, body.length - 1),
+  'between two lines, or in the middle': (body) => {
+    const line = body.indexOf('\n') + 1;
+    return line > 0 && line < body.length ? line : Math.floor(body.length / 2);
+  },
+  'within its meta': (body) => Math.max(1, Math.min(body.lastIndexOf('"meta"') + 12, body.length - 2)),
+  'at some byte': (body) => 1 + Math.floor(Math.random() * (body.length - 3)),
+};
+
+const cut = (end: CutEnd, position: string): [string, Fault] => [
+  `a response that is ${end}, cut ${position}`,
+  { end, cutAt: POSITIONS[position] ?? (() => 0) },
+];
+
+const STATUSES: [string, Fault, RegExp][] = [
+  ['401', { status: 401, code: 'unauthorized' }, /\b401\b|unauthorized/i],
+  ['429', { status: 429, code: 'rate_limited' }, /\b429\b|rate_limited/i],
+  ['500', { status: 500, code: 'internal_error' }, /\b500\b|internal_error/i],
+];
+
+const CLOSED = cut('closed', 'at some byte');
+/** curl alone shows what arrives, and a reader sees that it has no end. */
+const SHOWN_CUTS = [CLOSED];
+const PARSED_CUTS = [CLOSED, cut('complete', 'at some byte')];
+const KEPT_CUTS = [
+  ...PARSED_CUTS,
+  cut('reset', 'between two lines, or in the middle'),
+  cut('complete', 'before its first byte'),
+  cut('complete', 'within its first record'),
+  cut('complete', 'between two lines, or in the middle'),
+  cut('complete', 'within its meta'),
+];
+
+let service: TestService;
+let project: ExampleProject;
+let environment: Record<string, string>;
+
+beforeAll(async () => {
+  const contracts = Array.from({ length: 120 }, (_, index) => ({ ...contract(`ctr_${index}`), name: 'Fire hose' }));
+  service = await startService({
+    catalog: { ...SMALL_CATALOG, contracts },
+    partners: [{ name: 'all', everything: true }],
+    clock: Date.now,
+  });
+  await setPartner(service.database, Date.now, 'all', { requestsPerMinute: 1_000_000 });
+  await service.noticeChanges();
+  project = await makeExampleProject();
+  environment = { ...(await shortenWaits(project.directory)), PARTNER_DATA_KEY: service.partner('all').key };
+}, 120_000);
+afterAll(async () => {
+  await project.remove();
+  await service.close();
+});
+
+/** Settings with which programs wait little between attempts, and the command of the mirror. */
+async function shortenWaits(directory: string): Promise<Record<string, string>> {
+  const folder = join(directory, 'settings');
+  await mkdir(folder);
+  const files = {
+    '.curlrc': 'retry-delay = 1\n',
+    'sitecustomize.py': 'import time\nsleep = time.sleep\ntime.sleep = lambda seconds: sleep(seconds / 20)\n',
+    'short-waits.mjs': `
+      import timers from 'node:timers/promises';
+      import { syncBuiltinESMExports } from 'node:module';
+      const { setTimeout } = globalThis;
+      const wait = timers.setTimeout;
+      // Longer ones are time limits.
+      const shorten = (ms) => (ms > 10_000 ? ms : ms / 20);
+      globalThis.setTimeout = (action, ms, ...rest) => setTimeout(action, shorten(ms), ...rest);
+      timers.setTimeout = (ms, ...rest) => wait(shorten(ms), ...rest);
+      syncBuiltinESMExports();`,
+    'partner-data-mirror': `#!/bin/sh\nexec ${process.execPath} ${new URL('client/src/mirror/main.ts', ROOT).pathname} "$@"\n`,
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  await chmod(join(folder, 'partner-data-mirror'), 0o755);
+  return {
+    CURL_HOME: folder,
+    PYTHONPATH: folder,
+    NODE_OPTIONS: `--import ${join(folder, 'short-waits.mjs')}`,
+    NODE_COMPILE_CACHE: join(folder, 'compiled'),
+    // Debian's Python has Debian's pandas.
+    PATH: `${folder}:/usr/bin:${process.env['PATH']}`,
+  };
+}
+
+/** The files that a program keeps, without itself and those that it has begun. */
+async function readKept(name: string): Promise<Record<string, string>> {
+  const folder = join(project.directory, name);
+  const files = (await readdir(folder)).filter((file) => !/^example\.|\.mts$|\.new$|-lock$/.test(file));
+  const texts = files.map(async (file) => [file, await readFile(join(folder, file), 'latin1')] as const);
+  return Object.fromEntries((await Promise.all(texts)).filter(([, text]) => !isEmptyDatabase(text)));
+}
+
+/** A program may make its tables before it requests anything. */
+const isEmptyDatabase = (text: string): boolean => text.startsWith('SQLite format 3') && !text.includes('Fire hose');
+
+describe.concurrent.each(PROGRAMS.map((program) => [program.name, program] as const))('%s', (name, program) => {
+  const needed = program.code.includes('pandas') ? 'pandas' : program.language === 'python' ? 'python' : 'curl';
+  testWith(needed)(
+    `(${program.language}) fails loudly, and leaves what it keeps as it was`,
+    async ({ expect }) => {
+      const server = await CuttingServer.start(service.url);
+      const run = () => project.run(program, { ...environment, PARTNER_DATA_URL: server.url }, 1, name);
+      const fails = async (what: string, fault: Fault | null): Promise<Ran> => {
+        server.fault = fault;
+        server.requests = 0;
+        await mkdir(join(project.directory, name), { recursive: true });
+        const before = await readKept(name);
+        const ran = await run();
+        expect(ran.code, `${what}, byte ${server.lastCut}\n${ran.stdout}${ran.stderr}`).toSatisfy((code) => code !== null && code !== 0);
+        expect(ran.stderr.trim(), what).not.toBe('');
+        expect(await readKept(name), what).toEqual(before);
+        return ran;
+      };
+      const succeeds = async (): Promise<void> => {
+        server.fault = null;
+        const { code, stdout, stderr } = await run();
+        expect(code, stdout + stderr).toBe(0);
+      };
+      try {
+        const keepsFiles = KEEPS.test(program.code);
+        if (keepsFiles) {
+          await fails(...CLOSED);
+          await succeeds();
+          await publishLines(service.database, {
+            contracts: [{ id: `ctr_${PROGRAMS.indexOf(program)}`, deleted: true }],
+          });
+          await service.noticeChanges();
+        }
+        const cuts = keepsFiles ? KEPT_CUTS : program.language === 'sh' ? SHOWN_CUTS : PARSED_CUTS;
+        for (const [what, fault] of cuts) await fails(what, fault);
+        for (const [what, fault, message] of STATUSES) {
+          const { stdout, stderr } = await fails(what, fault);
+          expect(stdout + stderr, what).toMatch(message);
+          if (what === '401') expect(server.requests, 'attempts with a refused key').toBe(1);
+        }
+        await server.close();
+        await fails('a service that is down', null);
+        await server.open();
+        if (!keepsFiles) return;
+        const before = await readKept(name);
+        await succeeds();
+        expect(await readKept(name)).not.toEqual(before);
+      } finally {
+        await server.close();
+      }
+    },
+    240_000,
+  );
+});
+
+test('programs of every guide and language are tested', () => {
+  const languages = (file: string) =>
+    PROGRAMS.filter((program) => program.file === file).map(({ language }) => language);
+  expect(languages('docs/partner-guide/syncing.md')).toEqual(['sh', 'ts', 'ts client', 'python']);
+  expect(languages('docs/partner-guide/loading.md')).toEqual(['sh', 'python']);
+  expect(languages('client/MIRROR.md')).toEqual(['sh']);
+  expect(PROGRAMS.filter(({ code }) => KEEPS.test(code)).map(({ file }) => file)).toEqual([
+    'docs/partner-guide/loading.md',
+    'docs/partner-guide/paging.md',
+    'docs/partner-guide/streams.md',
+    ...Array.from({ length: 4 }, () => 'docs/partner-guide/syncing.md'),
+    'client/MIRROR.md',
+    'client/examples/sync.ts',
+  ]);
+  expect(PROGRAMS.length).toBeGreaterThan(30);
+});
