@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
 import { firstRow } from '../database/statement.ts';
 import { type Format, encodeCursor } from '../http/request/page-parameters.ts';
+import { queryOf } from '../http/request/request-head.ts';
 import { tooManyStreams } from '../http/response/errors.ts';
 import { WATERMARK_HEADER } from '../http/response/response-cache.ts';
 import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/response/send-text.ts';
@@ -121,7 +122,7 @@ export async function sendStream(
   const { etag, count, until } = row;
   const more: Record<string, string> = { [WATERMARK_HEADER]: watermark };
   if (until !== null) {
-    const query = new URLSearchParams(request.originalUrl.split('?')[1]);
+    const query = new URLSearchParams(queryOf(request.originalUrl));
     query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
     more['link'] = `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`;
   }
