@@ -5,11 +5,18 @@ import { addCommonSteps, addPartnerPipeline, addPublicPipeline } from './http/re
 import { sendError } from './http/response/errors.ts';
 import { ResponseCache } from './http/response/response-cache.ts';
 import { Admission } from './http/server/admission.ts';
-import { Connections, addDraining, createHttpServer, FRAMEWORK_OPTIONS, registerHealth } from './http/server/server.ts';
+import { OpenStreams } from './http/server/open-streams.ts';
+import {
+  Connections,
+  addDraining,
+  createHttpServer,
+  FRAMEWORK_OPTIONS,
+  registerHealth,
+  WAITS,
+} from './http/server/server.ts';
 import { unparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
 import { RecordIndex } from './index/record-index.ts';
-import { OpenStreams } from './paging/stream.ts';
 import { registerPortal } from './portal/portal.ts';
 import { InMemoryRateLimiter, RequestLimits } from './rate-limiting/request-limits.ts';
 import { CertificationList } from './resources/certifications/certification-list.ts';
@@ -29,16 +36,19 @@ const INDEX_CACHE_BYTES = 64 * 1024 * 1024;
  * Builds the HTTP server with all its routes, not yet listening.
  *
  * @param addRoutes registers further routes under /v1, for tests of what every route does.
+ * @param waits shorter ones for tests.
  */
 export async function buildApp(
   services: Services,
   limits: RequestLimits = new RequestLimits(new InMemoryRateLimiter()),
   addRoutes: (v1: FastifyInstance) => void = () => undefined,
+  waits = WAITS,
 ): Promise<FastifyInstance> {
   const { config, clock, cursorSecret, database, directory, logger } = services;
   const loggerInstance: FastifyBaseLogger = logger;
   const admission = new Admission(logger);
-  const connections = new Connections();
+  const openStreams = new OpenStreams(logger, waits.unreadMs);
+  const connections = new Connections(openStreams, waits.unreadMs);
   const unparsed = unparsedRequests(connections, logger);
   const observers = [logRequests(logger), ...services.observers];
   const app: FastifyInstance = fastify({
@@ -53,10 +63,10 @@ export async function buildApp(
   app
     .decorate('admission', admission)
     .decorate('responseCache', new ResponseCache(clock))
-    .decorate('openStreams', new OpenStreams());
+    .decorate('openStreams', openStreams);
   app.setErrorHandler(sendError);
   app.server.on('connect', (_request, socket) => unparsed.refuseConnect(socket));
-  addDraining(app, connections);
+  addDraining(app, connections, waits.drainMs);
   addCommonSteps(app, observers);
   await addOpenApi(app, config);
 

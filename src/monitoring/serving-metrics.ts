@@ -22,7 +22,7 @@ export interface ObservedParts {
   readonly limits: Pick<RequestLimits, 'limitedRequests' | 'failures'>;
   readonly usage: { readonly state: { readonly failedWrites: number } };
   readonly admission: { readonly refused: number };
-  readonly openStreams: { readonly cut: number; readonly completeListings: ReadonlyMap<string, number> };
+  readonly openStreams: { readonly cutStreams: number; readonly completeListings: ReadonlyMap<string, number> };
   readonly keyEnvironment: KeyEnvironment;
   readonly clock: Clock;
   readonly redisRateLimiter: Pick<SharedRateLimiter, 'isShared' | 'fallbacks'> | undefined;
@@ -61,7 +61,7 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   );
   counter('pds_shed_requests_total', 'Requests refused because of overload', () => admission.refused);
 
-  counter('pds_cut_streams_total', 'Streams that were cut before their end', () => openStreams.cut);
+  counter('pds_cut_streams_total', 'Streams that were cut before their end', () => openStreams.cutStreams);
   counter('pds_complete_listings_total', 'Listings of changes that had to list every record, by reason', () =>
     [...openStreams.completeListings].map(([reason, value]) => ({ labels: { reason }, value })),
   );

@@ -6,7 +6,7 @@ import type { Engine, OpenDatabase, TextsQuery } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, listedKeys, parameter } from '../database/statement.ts';
 import { readBearerKey } from '../http/request/request-head.ts';
-import { ApiError, forbidden, unauthorized } from '../http/response/errors.ts';
+import { forbidden, unauthorized } from '../http/response/errors.ts';
 import type { FoundRecords } from '../index/record-index.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
@@ -23,15 +23,18 @@ import {
 } from './pages.ts';
 
 /** A stream is read in pieces, each in one state of the database. Other requests are served in between. */
-const FIRST_PIECE_RECORDS = 100;
+export const FIRST_PIECE_RECORDS = 100;
 const MAX_PIECE_RECORDS = 1_000;
 const USUAL_PIECE_BYTES = 512 * 1024;
 /** With one being sent, one waiting, and one as CSV, a slow reader holds less than 8 MiB. */
 const MAX_PIECE_BYTES = 2 * 1024 * 1024;
 
-interface Begun {
+/** A stream of which the first piece was read. */
+interface Begun<P> {
+  /** The scope that it was read for. */
   readonly scope: Scope;
   readonly watermark: string;
+  readonly first: P;
 }
 
 /** A part of a stream, with the events by which `readInOneState` proves it. */
@@ -49,45 +52,40 @@ interface PieceReader<P extends StreamPiece> {
 }
 
 /**
- * Reads a stream as pages are read: each piece in one state of the database, for a partner whose key is still accepted
- * and whose grants have not ended.
+ * Reads the rest of a stream as pages are read: each piece in one state of the database, for a partner whose key is
+ * still accepted and whose grants have not ended.
  *
  * @throws an error for any reason to cut the stream.
  */
 export async function* readPieces<P extends StreamPiece>(
   services: Services,
   request: FastifyRequest,
-  { scope: scopeAtFirst, watermark }: Begun,
+  { scope: scopeAtFirst, watermark, first }: Begun<P>,
   reader: PieceReader<P>,
 ): AsyncGenerator<P> {
   const { database, directory } = services;
   const key = readBearerKey(request.raw.rawHeaders) ?? '';
+  let piece = first;
   let limit = FIRST_PIECE_RECORDS;
-  try {
-    for (let hasMore = true; hasMore;) {
-      await nextTick();
-      if ((await directory.findByKey(key)) === null) throw unauthorized();
-      const { row } = await readInOneState<P>(database, request, {
-        cursorWatermark: watermark,
-        forget: () => reader.forget(),
-        read: async (partner) => {
-          if (!includes(partner.scope, scopeAtFirst)) throw forbidden('A grant ended.');
-          return reader.read(partner, limit);
-        },
-      });
-      ({ hasMore } = row);
-      const { count, bytes } = row;
-      request.sentRows += count;
-      // Computed before the bytes are sent, since they are freed then.
-      if (count > 0)
-        limit = Math.max(1, Math.min(Math.floor((USUAL_PIECE_BYTES * count) / bytes.length), MAX_PIECE_RECORDS));
-      yield row;
-    }
-  } catch (error) {
-    request.server.openStreams.cut += 1;
-    const reason = error instanceof ApiError ? error.logged : { err: error };
-    services.logger.warn({ requestId: request.id, ...reason }, 'stream cut');
-    throw error;
+  for (;;) {
+    const { count, bytes, hasMore } = piece;
+    request.sentRows += count;
+    // Computed before the bytes are sent, since they are freed then.
+    if (count > 0)
+      limit = Math.max(1, Math.min(Math.floor((USUAL_PIECE_BYTES * count) / bytes.length), MAX_PIECE_RECORDS));
+    yield piece;
+    if (!hasMore) return;
+    await nextTick();
+    if ((await directory.findByKey(key)) === null) throw unauthorized();
+    const { row } = await readInOneState<P>(database, request, {
+      cursorWatermark: watermark,
+      forget: () => reader.forget(),
+      read: async (partner) => {
+        if (!includes(partner.scope, scopeAtFirst)) throw forbidden('A grant ended.');
+        return reader.read(partner, limit);
+      },
+    });
+    piece = row;
   }
 }
 
@@ -104,22 +102,21 @@ interface PieceHead extends SeenEvents {
   readonly last_key: string | null;
 }
 
-interface Piece extends PieceHead, StreamPiece {}
+export interface Piece extends PieceHead, StreamPiece {}
+
+/** A piece without records. */
+export const NO_PIECE = { bytes: new Uint8Array(), count: 0, hasMore: false, last_key: null };
 
 /** The records of a list up to the key `until`; null for all of them. */
 export async function* readListPieces(
   services: Services,
   request: FastifyRequest,
   listing: Listing,
-  begun: Begun & {
-    readonly after: string | null;
-    readonly until: string | null;
-    readonly updatedSince: string | undefined;
-  },
+  begun: Begun<Piece> & { readonly until: string | null; readonly updatedSince: string | undefined },
 ): AsyncGenerator<Uint8Array> {
   const { database, clock } = services;
   const { until, watermark, updatedSince } = begun;
-  let { after } = begun;
+  let after: string | null = null;
   const pieces = readPieces<Piece>(services, request, begun, {
     forget: () => listing.forget?.(),
     read: async (partner, limit) => {

@@ -18,9 +18,9 @@ import {
   type FeedKind,
   type FeedPosition,
 } from './changes.ts';
-import { readInOneState, lastEvent, type SeenEvents } from './one-state.ts';
-import { UNLIMITED } from './pages.ts';
-import { readPieces } from './pieces.ts';
+import { readInOneState, lastEvent } from './one-state.ts';
+import { inState, UNLIMITED } from './pages.ts';
+import { FIRST_PIECE_RECORDS, NO_PIECE, readPieces } from './pieces.ts';
 import { sendBytes } from './stream.ts';
 
 interface ChangesRequest {
@@ -134,11 +134,12 @@ async function sendPage(
   });
 }
 
-interface Beginning extends SeenEvents, Listed {
+/** What a stream begins with, read in one state: its head and its first piece. */
+interface Beginning extends ChangesPiece, Listed {
   readonly etag: string;
   readonly scope: Scope;
-  readonly count: number;
-  readonly complete: CompleteReason | null;
+  /** The number of records that the partner's limit is charged for. */
+  readonly total: number;
 }
 
 /** Responds with a line for each change, and a last one with the watermark, or with the cursor of the next piece. */
@@ -153,6 +154,17 @@ async function sendChangesStream(
   const { position, binding } = changes;
   const { parameters, method, headers } = request;
   const { limit = UNLIMITED } = parameters as { limit?: number };
+  const readFrom = async (
+    partner: Partner,
+    listing: ChangesListing,
+    from: FeedPosition,
+    left: number,
+    most: number,
+  ) => {
+    const request = { position: from, limit: Math.min(most, left), now: formatTimestamp(clock()) };
+    const piece = await readChanges(database, partner, listing, request);
+    return { ...piece, hasMore: piece.next !== null && piece.count < left };
+  };
   const { row, watermark } = await readInOneState<Beginning>(database, request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
     forget,
@@ -163,39 +175,39 @@ async function sendChangesStream(
       const etag = entityTag(
         JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner_state, grants_changed_at]),
       );
-      const begun = { ...seen, listing, etag, scope: partner.scope, complete, count: 0 };
+      const begun = { listing, etag, scope: partner.scope, total: 0 };
       const isEmpty = since !== null && lastEvent(seen) < since.from;
-      if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return begun;
-      let count = 0;
+      if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag))
+        return { ...NO_PIECE, ...seen, ...begun, complete, next: null };
+      let total = 0;
       for (const [kind, { listing: records }] of listing.kinds.entries()) {
         if (kind < position.kind) continue;
         const after = kind === position.kind ? position.after : null;
-        count += (await records.count(partner.scope, since, after)).total;
+        total += (await records.count(partner.scope, since, after)).total;
       }
-      return { ...begun, count: Math.min(count, limit) };
+      const first = await readFrom(partner, listing, position, limit, FIRST_PIECE_RECORDS);
+      return { ...inState(seen.catalog, first), ...seen, ...begun, total: Math.min(total, limit) };
     },
   });
   const isComplete = row.complete !== null;
   countComplete(services, request, changes, row.complete);
   const begun = { ...row.listing, watermark, isComplete };
   async function* lines(): AsyncGenerator<Uint8Array> {
-    let next: FeedPosition | null = position;
+    let next: FeedPosition | null = null;
     let left = limit;
-    const read = async (partner: Partner, pieceLimit: number) => {
+    const read = (partner: Partner, most: number) => {
       checkKinds(partner, kindsOf(begun));
-      const from = { position: next ?? FEED_START, limit: Math.min(pieceLimit, left), now: formatTimestamp(clock()) };
-      const piece = await readChanges(database, partner, begun, from);
-      return { ...piece, hasMore: piece.next !== null && piece.count < left };
+      return readFrom(partner, begun, next ?? FEED_START, left, most);
     };
-    const { scope } = row;
-    for await (const piece of readPieces<ChangesPiece>(services, request, { scope, watermark }, { forget, read })) {
+    const pieces = { scope: row.scope, watermark, first: row };
+    for await (const piece of readPieces<ChangesPiece>(services, request, pieces, { forget, read })) {
       ({ next } = piece);
       left -= piece.count;
       if (piece.count > 0) yield piece.bytes;
     }
     yield Buffer.from(`${JSON.stringify({ meta: endOf(services, changes, begun, next) })}\n`);
   }
-  return sendBytes(request, reply, { etag: row.etag, count: row.count, format: 'ndjson', name: 'changes' }, lines);
+  return sendBytes(request, reply, { etag: row.etag, total: row.total, format: 'ndjson', name: 'changes' }, lines());
 }
 
 /** Counts and logs a complete listing on its first page: the client reads everything again. */

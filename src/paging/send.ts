@@ -85,7 +85,9 @@ async function sendList(
       // The most frequent request of a syncing client: nothing has changed, so nothing is searched.
       const isUnchanged = decodedCursor === null && since !== null && lastEvent(since.seen) < since.from;
       if (isUnchanged) return { ...since.seen, ...NO_RECORDS };
-      return readPage(database, listing, partner, { since, after, limit, now });
+      const page = await readPage(database, listing, partner, { since, after, limit, now });
+      // The watermark is no earlier than `updated_since`, even if a replica that the page was read from lacks an event.
+      return since === null ? page : { ...inState(since.seen.catalog, page), ...since.seen };
     },
   });
   const { data, shown, last_key, hasMore, changes_at } = row;

@@ -2,23 +2,22 @@ import { pipeline, Readable, type Writable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Scope } from '../access/scope.ts';
+import type { OpenDatabase } from '../database/database.ts';
 import { firstRow } from '../database/statement.ts';
 import { type Format, encodeCursor } from '../http/request/page-parameters.ts';
-import { tooManyStreams } from '../http/response/errors.ts';
+import { queryOf } from '../http/request/request-head.ts';
+import { ApiError } from '../http/response/errors.ts';
 import { WATERMARK_HEADER } from '../http/response/response-cache.ts';
 import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/response/send-text.ts';
 import type { Services } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
-import { readInOneState, lastEvent, readSince, seenEvents, type SeenEvents } from './one-state.ts';
-import { inState, UNLIMITED, type Listing } from './pages.ts';
-import { readKey, readListPieces } from './pieces.ts';
+import { readInOneState, lastEvent, readSince, seenEvents } from './one-state.ts';
+import { inState, UNLIMITED, type Listing, type PageRequest } from './pages.ts';
+import { FIRST_PIECE_RECORDS, NO_PIECE, readKey, readListPieces, readPiece, type Piece } from './pieces.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
 const RECORDS_PER_UNIT = 2_000;
-
-/** A partner's streams at a time in a process. */
-const MAX_STREAMS = 2;
 
 type StreamFormat = Exclude<Format, 'json'>;
 
@@ -34,31 +33,6 @@ const COMPRESSORS = {
   gzip: () => createGzip({ chunkSize: CHUNK_BYTES, level: 1 }),
 } as const;
 
-declare module 'fastify' {
-  interface FastifyInstance {
-    openStreams: OpenStreams;
-  }
-}
-
-/** The streams that a process is sending. */
-export class OpenStreams {
-  readonly #open = new Map<number, number>();
-  /** Streams that were cut: the reader cannot mistake one for a whole list, since its connection was reset. */
-  cut = 0;
-  /** Complete listings of changes, by reason. */
-  readonly completeListings = new Map<string, number>();
-
-  /** @throws ApiError 429 if the partner has as many as it can have. */
-  open(partnerId: number, reply: FastifyReply): void {
-    // The client has left. Its response does not close a second time.
-    if (reply.raw.closed) return;
-    const count = this.#open.get(partnerId) ?? 0;
-    if (count >= MAX_STREAMS) throw tooManyStreams(MAX_STREAMS);
-    this.#open.set(partnerId, count + 1);
-    reply.raw.once('close', () => this.#open.set(partnerId, (this.#open.get(partnerId) ?? 1) - 1));
-  }
-}
-
 /** The records of a list, and how to send them as a stream. */
 export interface StreamedList {
   readonly listing: Listing;
@@ -67,18 +41,21 @@ export interface StreamedList {
   readonly name: string;
 }
 
-interface Beginning extends SeenEvents {
+/** What a stream begins with, read in one state: its head and its first piece. */
+interface Beginning extends Piece {
   readonly etag: string;
   readonly scope: Scope;
-  readonly count: number;
+  /** The number of records that the partner's limit is charged for. */
+  readonly total: number;
   /** The key of the last record to send, if `limit` ends the stream before the list. */
   readonly until: string | null;
 }
 
 /**
  * Responds with all records of a list, or the first `limit`. They are read in pieces while they are sent, so a slow
- * reader occupies next to no memory. If the stream cannot be completed, its connection is reset. Costs a unit of the
- * partner's rate limit for each 2,000 records, at most half of that limit, counted before the body.
+ * reader occupies next to no memory. The first is read together with the head, as a page is: until something was sent,
+ * whatever changes is read again. A stream that cannot be completed is cut. Costs a unit of the partner's rate limit
+ * for each 2,000 records, at most half of that limit, counted before the body.
  */
 export async function sendStream(
   services: Services,
@@ -97,44 +74,56 @@ export async function sendStream(
     cursorWatermark,
     forget: () => listing.forget?.(),
     read: async ({ id, scope }) => {
-      const seen = firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
+      const since = await readSince(database, id, updatedSince, cursorWatermark);
+      const seen = since?.seen ?? firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
       const passed = (await listing.countPassed?.(formatTimestamp(clock()))) ?? 0;
       const { catalog, partner_state, grants_changed_at } = seen;
       const { endpoint } = cursorBinding;
       const form = format === 'csv' ? csvHeader(columns) : format;
       const of = [endpoint, form, request.parameters, catalog, partner_state, grants_changed_at, passed];
       const etag = entityTag(JSON.stringify(of));
-      const empty = { ...seen, etag, scope, count: 0, until: null };
+      const empty = { ...NO_PIECE, ...seen, etag, scope, total: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
-      const since = await readSince(database, id, updatedSince, cursorWatermark);
-      if (decodedCursor === null && since !== null && lastEvent(since.seen) < since.from) return empty;
-      if (limit === UNLIMITED) {
-        const { total } = inState(catalog, await listing.count(scope, since, after));
-        return { ...empty, count: total };
-      }
-      const { positions, hasMore } = inState(catalog, await listing.find(scope, since, after, limit, null));
-      const last = positions.at(-1);
-      const until = hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
-      return { ...empty, count: positions.length, until };
+      if (decodedCursor === null && since !== null && lastEvent(seen) < since.from) return empty;
+      const { total, until } = await readExtent(database, listing, scope, { since, after, limit, catalog });
+      const wanted = { since, after, until, limit: FIRST_PIECE_RECORDS, now: formatTimestamp(clock()) };
+      const first = inState(catalog, await readPiece(database, listing, { id, scope }, wanted));
+      return { ...first, ...seen, etag, scope, total, until };
     },
   });
-  const { etag, count, until } = row;
+  const { etag, scope, total, until } = row;
   const more: Record<string, string> = { [WATERMARK_HEADER]: watermark };
   if (until !== null) {
-    const query = new URLSearchParams(request.originalUrl.split('?')[1]);
+    const query = new URLSearchParams(queryOf(request.originalUrl));
     query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
     more['link'] = `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`;
   }
-  return sendBytes(request, reply, { etag, count, format, name, more }, () => {
-    const pieces = readListPieces(services, request, listing, { ...row, after, watermark, updatedSince });
-    return format === 'csv' ? asCsv(pieces, columns) : pieces;
-  });
+  const pieces = readListPieces(services, request, listing, { scope, watermark, first: row, until, updatedSince });
+  const lines = format === 'csv' ? asCsv(pieces, columns) : pieces;
+  return sendBytes(request, reply, { etag, total, format, name, more }, lines);
+}
+
+/** @throws OtherStateError if the catalog is in another state. */
+async function readExtent(
+  database: OpenDatabase,
+  listing: Listing,
+  scope: Scope,
+  { since, after, limit, catalog }: Omit<PageRequest, 'now'> & { catalog: string },
+): Promise<Pick<Beginning, 'total' | 'until'>> {
+  if (limit === UNLIMITED) {
+    const { total } = inState(catalog, await listing.count(scope, since, after));
+    return { total, until: null };
+  }
+  const { positions, hasMore } = inState(catalog, await listing.find(scope, since, after, limit, null));
+  const last = positions.at(-1);
+  const until = hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
+  return { total: positions.length, until };
 }
 
 interface StreamHead {
   readonly etag: string;
   /** The number of records that the partner's limit is charged for, before the body. */
-  readonly count: number;
+  readonly total: number;
   readonly format: StreamFormat;
   readonly name: string;
   /** Its own headers. */
@@ -144,25 +133,23 @@ interface StreamHead {
 /**
  * Sends a stream, or 304 if the client has what the tag identifies.
  *
+ * @param lines not begun, so that its first piece can be left unread.
  * @throws ApiError 429 if the partner has as many streams as it can have.
  */
 export async function sendBytes(
   request: FastifyRequest,
   reply: FastifyReply,
-  { etag, count, format, name, more = {} }: StreamHead,
-  read: () => AsyncGenerator<Uint8Array>,
+  { etag, total, format, name, more = {} }: StreamHead,
+  lines: AsyncGenerator<Uint8Array>,
 ): Promise<FastifyReply> {
   const { partner, method, headers } = request;
   const isNotModified = isUnchanged(headers['if-none-match'], etag);
   if (!isNotModified && method !== 'HEAD') {
-    request.server.openStreams.open(partner.id, reply);
-    const units = Math.min(Math.ceil(count / RECORDS_PER_UNIT), Math.floor(partner.requestsPerMinute / 2));
+    request.server.openStreams.open(request, reply);
+    const units = Math.min(Math.ceil(total / RECORDS_PER_UNIT), Math.floor(partner.requestsPerMinute / 2));
     // The request itself was counted as one.
     if (units > 1) await request.countMore(reply, units - 1);
   }
-  const lines = read();
-  // Read before the headers are set: an error of the first piece has a response of its own.
-  const first = isNotModified || method === 'HEAD' ? null : await lines.next();
   reply.headers({ etag, ...more });
   if (isNotModified) return reply.code(304).send();
   const encoding = chooseEncoding(headers['accept-encoding'], ['zstd', 'br', 'gzip']);
@@ -171,11 +158,23 @@ export async function sendBytes(
   reply.header('transfer-encoding', 'chunked');
   if (format === 'csv') reply.header('content-disposition', `attachment; filename="${name}.csv"`);
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
-  if (first === null) return reply.send(Readable.from([]));
-  return reply.send(encode(continueAfter(first, lines), encoding, reply.raw));
+  if (method === 'HEAD') return reply.send(Readable.from([]));
+  return reply.send(encode(cutOnError(request, lines), encoding, reply.raw));
 }
 
-/** Compresses the pieces. An error of one destroys the response, and with it the connection. */
+async function* cutOnError(
+  request: FastifyRequest,
+  lines: AsyncGenerator<Uint8Array>,
+): AsyncGenerator<Uint8Array, undefined> {
+  try {
+    yield* lines;
+  } catch (error) {
+    request.server.openStreams.cut(request, error instanceof ApiError ? error.logged : { err: error });
+    throw error;
+  }
+}
+
+/** Compresses the pieces. */
 function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding, response: Writable): NodeJS.ReadableStream {
   const compressor = encoding === 'identity' ? null : COMPRESSORS[encoding]();
   const sink = compressor ?? response;
@@ -208,11 +207,6 @@ async function* freeWritten(
     // Twice, since the sink is empty either while it waits for a piece or when it requests the next one.
     freeSome();
   }
-}
-
-async function* continueAfter<T>(first: IteratorResult<T, unknown>, rest: AsyncIterable<T>): AsyncGenerator<T> {
-  if (first.done !== true) yield first.value;
-  yield* rest;
 }
 
 async function* asCsv(pieces: AsyncIterable<Uint8Array>, columns: readonly CsvColumn[]): AsyncGenerator<Uint8Array> {

@@ -6,6 +6,7 @@ import { revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
+import { addMilliseconds } from '../../src/timestamp.ts';
 import { createClient, type HttpResponse, type Client } from '../support/client.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { startTcpProxy } from '../support/network/tcp-proxy.ts';
@@ -75,8 +76,10 @@ async function list(
   };
 }
 
-async function publishCoops(...names: string[]): Promise<void> {
-  await publishLines(database, { coops: names.map((name) => ({ id: name, name })) });
+/** Returns the watermark of the release. */
+async function publishCoops(...names: string[]): Promise<string> {
+  const { timestamp } = await publishLines(database, { coops: names.map((name) => ({ id: name, name })) });
+  return addMilliseconds(String(timestamp), 1);
 }
 
 /** Waits until the service reads from each replica. */
@@ -161,6 +164,18 @@ test('a client that is ahead of a replica gets no older watermark, and loses not
   expect(sync.watermark > since).toBe(true);
   expect(sync.watermark > before.watermark).toBe(true);
 });
+
+test.each(['/v1/contracts?', '/v1/contracts?format=ndjson&', '/v1/coops?format=csv&'])(
+  'a client that is ahead of a replica gets no watermark before the one that it sent: %s',
+  async (path) => {
+    await list('/v1/coops');
+    for (const replica of replicas) await replica.pauseReplay();
+    const watermark = await publishCoops(`ahead-${made}`);
+    // Before the service polls the primary again, and so leaves the replicas.
+    const { status, headers } = await client.get(`${path}updated_since=${watermark}`, { key });
+    expect([status, headers['x-sync-watermark']]).toEqual([200, watermark]);
+  },
+);
 
 test('a timestamp in the future does not bypass the replicas', async () => {
   expect((await list('/v1/contracts?updated_since=2999-01-01T00:00:00Z')).ids).toEqual([]);

@@ -7,6 +7,7 @@ import { startModelledService, type ModelledService } from './modelled-service.t
 const LISTS = [
   '/v1/contracts',
   '/v1/contracts?q=services',
+  '/v1/contracts?q=services?&coop=co_costars_963a',
   '/v1/contracts?updated_since=2020-01-01T00:00:00Z&coop=co_costars_963a',
   '/v1/suppliers',
   '/v1/suppliers?state=PA',

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { Agent } from 'node:http';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { setPartner } from '../../src/access/partner-admin.ts';
@@ -6,6 +8,7 @@ import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { countByStatus, runUntilClosed, send, sendToEach } from '../support/network/counting-clients.ts';
 import { makePartner } from '../support/partners.ts';
+import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 const WORKERS = 3;
@@ -97,6 +100,28 @@ describe('pds serve', () => {
       expect(serving.output()).not.toContain(key);
     },
   );
+
+  test('exits with 0 within ten seconds, alone or with workers, if the reader of a stream has stopped', async () => {
+    // More than sockets buffer.
+    const contracts = Array.from({ length: 1_000 }, (_, index) => ({
+      ...contract(`ctr_${index}`),
+      description: 'Asphalt '.repeat(1_000),
+    }));
+    await publishLines(made.database, { ...SMALL_CATALOG, contracts });
+    const stop = async (serving: Serving): Promise<void> => {
+      const socket = connect(await serving.port(), '127.0.0.1');
+      socket.write(`GET /v1/contracts?format=ndjson HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
+      await once(socket, 'readable');
+      const startedAt = Date.now();
+      serving.kill('SIGTERM');
+      expect(await serving.exited).toEqual([0, null]);
+      expect(Date.now() - startedAt).toBeLessThan(10_000);
+      await serving.closed;
+      expect(serving.output()).toContain('"streams":1');
+      socket.destroy();
+    };
+    await Promise.all([stop(serve({ PDS_LOG_LEVEL: 'info' })), serveByWorkers().then(({ serving }) => stop(serving))]);
+  }, 60_000);
 
   test.each([1, WORKERS])('reports once that the port is in use, and exits with 1 (%i processes)', async (workers) => {
     const { port } = shared;

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { FastifyRequest } from 'fastify';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { exchangeBytes, parseResponses, readToEnd } from '../support/network/raw-http.ts';
 import { contract, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService, type ServingProcess, type TestService } from '../support/service.ts';
 
 /** Each list has more than sockets buffer, so that a stream that nobody reads is not read to its end either. */
 const SOLICITATIONS = 4_000;
@@ -20,6 +21,8 @@ const textOf = (bytes: number): string => 'Asphalt '.repeat(bytes / 8);
 let service: TestService;
 /** The server's side of the last connection. */
 let connection: Socket;
+/** The lines that the server has logged. */
+const log: Record<string, unknown>[] = [];
 /** What was read for streams in a test, in bytes. */
 let readBytes: number;
 /** The pieces that were read, which are empty once their memory was freed. */
@@ -45,6 +48,7 @@ beforeAll(async () => {
       { name: 'acme', everything: true },
       { name: 'other', everything: true },
     ],
+    onLog: (line) => log.push(JSON.parse(line) as Record<string, unknown>),
     watch: (database) => ({
       ...database,
       readTexts: async (...query) => {
@@ -57,20 +61,25 @@ beforeAll(async () => {
       },
     }),
   });
-  service.app.server.on('connection', (socket: Socket) => (connection = socket));
+  watchConnections(service);
 }, 120_000);
 afterAll(() => service.close());
 
+function watchConnections({ app }: ServingProcess): void {
+  app.server.on('connection', (socket: Socket) => (connection = socket));
+}
+
 beforeEach(() => {
+  log.length = 0;
   readBytes = 0;
   heldBytes = 0;
   pieces = [];
 });
 
 /** Begins a stream, and stops reading once it has begun. */
-async function begin(path: string): Promise<Socket> {
+async function begin(path: string, { url }: ServingProcess = service): Promise<Socket> {
   const { key } = service.partner('acme');
-  const socket = connect(Number(new URL(service.url).port), '127.0.0.1');
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
   socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`);
   await once(socket, 'readable');
   socket.pause();
@@ -135,6 +144,80 @@ describe('a reader that stops reading', () => {
     expect(readBytes).toBeGreaterThan(readBefore + 1_000_000);
     expect(heldBytes).toBeLessThan(MAX_HELD_BYTES);
   });
+});
+
+const STREAM = '/v1/solicitations?format=ndjson';
+
+async function startWith(waits: Parameters<TestService['startOther']>[0]): Promise<ServingProcess> {
+  const other = await service.startOther(waits);
+  watchConnections(other);
+  return other;
+}
+
+/** How the client of a connection that was stopped sees its end. */
+async function endOf(socket: Socket): Promise<{ error: string | undefined; bytes: Buffer }> {
+  let error: string | undefined;
+  socket.once('error', ({ code }: NodeJS.ErrnoException) => (error = code));
+  return { bytes: await readToEnd(socket.resume()), error };
+}
+
+describe('a reader of a stream', () => {
+  const UNREAD_MS = 2_000;
+  let impatient: ServingProcess;
+
+  beforeAll(async () => {
+    impatient = await startWith({ waits: { unreadMs: UNREAD_MS } });
+  });
+
+  test('is cut if it stops reading, and logged', async () => {
+    const socket = await begin(STREAM, impatient);
+    const beganAtMs = performance.now();
+    await once(connection, 'close');
+    const tookMs = performance.now() - beganAtMs;
+    expect(tookMs).toBeGreaterThan(UNREAD_MS / 2);
+    expect(tookMs).toBeLessThan(20_000);
+    expect((await endOf(socket)).error).toBe('ECONNRESET');
+    const cut = log.filter(({ msg }) => msg === 'stream cut');
+    expect(cut).toMatchObject([{ partner: 'acme', reason: 'Nothing was read for 2 s.' }]);
+    expect(cut[0]?.['requestId']).toMatch(/^req_/);
+  });
+
+  test('is served to the end if it pauses again and again for less', async () => {
+    const socket = await begin(STREAM, impatient);
+    const chunks: Buffer[] = [];
+    let receivedBytes = 0;
+    socket.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      receivedBytes += chunk.length;
+    });
+    for (const untilMs = performance.now() + 1.5 * UNREAD_MS; performance.now() < untilMs;) {
+      socket.pause();
+      await delay(UNREAD_MS / 5);
+      // More than the kernel holds back at once.
+      const enough = receivedBytes + 2_500_000;
+      socket.resume();
+      while (receivedBytes < enough) await once(socket, 'data');
+    }
+    await once(socket, 'close');
+    expect(parseResponses(Buffer.concat(chunks))[0]?.body.toString().split('\n').length).toBe(SOLICITATIONS + 1);
+  }, 20_000);
+});
+
+test('a shutdown does not wait for readers of streams, nor for those that do not read: they are cut, and counted in the log', async () => {
+  const drainMs = 1_000;
+  const stopping = await startWith({ waits: { drainMs } });
+  const stream = await begin(STREAM, stopping);
+  const page = await begin('/v1/contracts?limit=100', stopping);
+  const beganAtMs = performance.now();
+  await stopping.app.close();
+  expect(performance.now() - beganAtMs).toBeGreaterThan(drainMs - 100);
+  expect(performance.now() - beganAtMs).toBeLessThan(7_000);
+  expect((await endOf(stream)).error).toBe('ECONNRESET');
+  page.destroy();
+  expect(log).toContainEqual(expect.objectContaining({ msg: 'stream cut', reason: 'The service is stopping.' }));
+  expect(log).toContainEqual(
+    expect.objectContaining({ msg: 'stopping: cut connections that are still in use', streams: 1, others: 1 }),
+  );
 });
 
 describe('the memory of a piece is freed once it was sent, and not before: the records arrive as they are', () => {

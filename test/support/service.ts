@@ -10,6 +10,7 @@ import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
 import type { Clock } from '../../src/timestamp.ts';
 import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
+import { WAITS } from '../../src/http/server/server.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import type { PublishedDirectory } from '../model/model.ts';
@@ -47,6 +48,8 @@ export interface ServiceSetup {
   cursorSecret?: string;
   /** Wraps the server's database, for example to record its statements. */
   watch?: (database: OpenDatabase) => OpenDatabase;
+  /** How long the server waits for readers. */
+  waits?: Partial<typeof WAITS>;
 }
 
 /** A server that listens on a socket: one of those that share a database. */
@@ -70,7 +73,7 @@ export interface TestService extends ServingProcess {
   /** Fetches all pages of a list, cycling through `limits`. */
   listAllPages(path: string, key: string, limits: readonly number[]): Promise<HttpResponse[]>;
   /** Starts another server on the same database, as another process or host would. */
-  startOther(): Promise<ServingProcess>;
+  startOther(own?: Pick<ServiceSetup, 'onLog' | 'waits'>): Promise<ServingProcess>;
   /** Stops all servers and removes everything created for it. */
   close(): Promise<void>;
 }
@@ -122,7 +125,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
       return partner;
     },
     listAllPages: (path, key, limits) => listAllPages(first.get, path, key, limits),
-    startOther: () => startProcess(all, made, clock, setup),
+    startOther: (own = {}) => startProcess(all, made, clock, { ...setup, ...own }),
     close: () => all.disposeAsync(),
   };
 }
@@ -132,7 +135,7 @@ async function startProcess(
   opened: AsyncDisposableStack,
   { config: databaseConfig, database }: TestDatabase,
   clock: Clock,
-  { watch, onRefresh, isPolling = true, onLog }: ServiceSetup,
+  { watch, onRefresh, isPolling = true, onLog, waits }: ServiceSetup,
 ): Promise<ServingProcess> {
   const config = readConfig({ PDS_LOG_LEVEL: 'silent' });
   const opening = openForServing(databaseConfig);
@@ -145,7 +148,7 @@ async function startProcess(
   opened.defer(() => directory.stop());
   await directory.start();
   if (!isPolling) directory.stop();
-  const app = await buildApp({
+  const services = {
     config: { ...config, database: databaseConfig },
     database: serving,
     clock,
@@ -153,7 +156,8 @@ async function startProcess(
     cursorSecret: await readCursorSecret(database),
     logger: onLog === undefined ? pino({ level: 'silent' }) : pino({ level: 'info' }, { write: onLog }),
     observers: [],
-  });
+  };
+  const app = await buildApp(services, undefined, undefined, { ...WAITS, ...waits });
   opened.defer(() => app.close());
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;

@@ -116,7 +116,7 @@ async function countInRedis(
   return startRedisRateLimiter({ redisUrl, namespace, windowSeconds: WINDOW_SECONDS, logger });
 }
 
-/** How long requests in flight can take during shutdown. */
+/** How long shutdown can take. Requests still in flight are cut before (`WAITS.drainMs`). */
 const CLOSE_DEADLINE_MS = 10_000;
 
 /** Calls `close` after a signal or an unexpected error, and then writes the last of the log. */

@@ -1,5 +1,4 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import type { Admission } from './admission.ts';
 import { type Socket, Server as NetServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
@@ -7,6 +6,8 @@ import { healthResponses } from '../openapi/openapi-responses.ts';
 import { object } from '../openapi/openapi-schemas.ts';
 import { routedUrl } from '../request/request-head.ts';
 import { JSON_TYPE, requestIds } from '../response/send-text.ts';
+import type { Admission } from './admission.ts';
+import type { OpenStreams } from './open-streams.ts';
 
 /** An `import` would read every export, and so load Node's WebSocket client: 15 MB and 60 ms of CPU in each process. */
 export const { createServer, STATUS_CODES } = process.getBuiltinModule('node:http');
@@ -68,18 +69,33 @@ export function createHttpServer(
   return server;
 }
 
-/**
- * How long a finished response can wait to be read: this process holds the unread rest, on top of the megabytes that
- * the operating system buffers per connection. Even a slow client that reads steadily is done long before.
- */
-const UNREAD_MS = 30_000;
+/** In milliseconds. Tests have shorter ones. */
+export const WAITS = {
+  /**
+   * How long a finished response, or a stream of which nothing is read, can wait: this process holds the unread rest, on
+   * top of the megabytes that the operating system buffers per connection. Even a slow client that reads steadily has
+   * read a finished response long before. Of a stream, the kernel takes up to 1.5 MB at once, and then nothing until
+   * the client has read as much.
+   */
+  unreadMs: 30_000,
+  /** How long requests in flight can take after shutdown was announced: less than this process has (`closeAtEnd`). */
+  drainMs: 8_000,
+};
 
 const CHECK_MS = 1_000;
 
 /** A server's open connections, each with its latest response; null before the first request. */
 export class Connections extends Map<Socket, ServerResponse | null> {
+  readonly #openStreams: OpenStreams;
+  readonly #unreadMs: number;
   /** Whether shutdown was announced: from then on every response closes its connection. */
   isDraining = false;
+
+  constructor(openStreams: OpenStreams, unreadMs: number) {
+    super();
+    this.#openStreams = openStreams;
+    this.#unreadMs = unreadMs;
+  }
 
   /** Follows the connections of a server that does not listen yet. */
   track(server: Server): void {
@@ -96,8 +112,8 @@ export class Connections extends Map<Socket, ServerResponse | null> {
   }
 
   /**
-   * Closes connections whose clients do not read. Node's own timeouts cover slow senders and fully idle connections
-   * only: a client that reads a byte now and then would hold its responses in memory forever.
+   * Closes connections whose clients do not read; `OpenStreams` does it for streams. Node's own timeouts cover slow
+   * senders and fully idle connections only: a client that reads a byte now and then would hold its responses forever.
    */
   #closeUnread(server: Server): void {
     const unreadSinceMs = new WeakMap<ServerResponse, number>();
@@ -105,9 +121,10 @@ export class Connections extends Map<Socket, ServerResponse | null> {
       const nowMs = performance.now();
       for (const [socket, response] of this) {
         if (response === null || !response.writableEnded || response.writableFinished) continue;
+        if (this.#openStreams.has(response)) continue;
         const sinceMs = unreadSinceMs.get(response);
         if (sinceMs === undefined) unreadSinceMs.set(response, nowMs);
-        else if (nowMs - sinceMs > UNREAD_MS) socket.destroy();
+        else if (nowMs - sinceMs > this.#unreadMs) socket.destroy();
       }
     }, CHECK_MS).unref();
     server.once('close', () => clearInterval(timer));
@@ -142,12 +159,15 @@ const CHECK_INTERVAL_MS = 20;
 
 /**
  * Makes `app.close()` fail no request: the server accepts no new connections, finishes requests in flight, sends
- * `Connection: close` with every response, and closes idle connections. The caller must set a deadline.
+ * `Connection: close` with every response, and closes idle connections. What has not finished `drainMs` after the
+ * announcement is cut: a stream, or a response that is not read.
  */
-export function addDraining(app: FastifyInstance, connections: Connections): void {
+export function addDraining(app: FastifyInstance, connections: Connections, drainMs: number): void {
   let hasLingered = false;
+  let announcedAtMs: number | null = null;
   app.decorate('linger', async () => {
     connections.isDraining = true;
+    announcedAtMs = performance.now();
     if (!app.server.listening) return;
     await delay(LINGER_MS);
     hasLingered = true;
@@ -158,9 +178,18 @@ export function addDraining(app: FastifyInstance, connections: Connections): voi
   });
   app.addHook('preClose', async () => {
     connections.isDraining = true;
+    announcedAtMs ??= performance.now();
     if (!app.server.listening) return;
+    const timer = setTimeout(() => cutRest(app, connections), announcedAtMs + drainMs - performance.now());
     await drain(app.server, connections, hasLingered ? LAST_REQUESTS_MS : LINGER_MS);
+    clearTimeout(timer);
   });
+}
+
+function cutRest({ log, openStreams }: FastifyInstance, connections: Connections): void {
+  const streams = openStreams.cutAll('The service is stopping.');
+  log.warn({ streams, others: connections.size - streams }, 'stopping: cut connections that are still in use');
+  for (const socket of connections.keys()) socket.destroy();
 }
 
 async function drain(server: Server, connections: Connections, lingerMs: number): Promise<void> {
@@ -169,7 +198,10 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
   const halfSentUntil = performance.now() + HALF_SENT_MS;
   let outcome = await Promise.race([ended, delay(lingerMs)]);
   while (outcome !== 'ended') {
-    server.closeIdleConnections();
+    // Node takes a connection for idle, and would cut the response, if its rest only waits to be read.
+    const isUnread = (response: ServerResponse | null): boolean =>
+      response !== null && response.writableEnded && !response.writableFinished;
+    if (!connections.values().some(isUnread)) server.closeIdleConnections();
     for (const [socket, response] of connections) {
       const isInFlight = response !== null && !response.closed;
       // Node counts a connection as busy until its first request has arrived completely.

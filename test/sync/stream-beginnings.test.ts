@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { contract, SMALL_CATALOG } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+
+/** As many records as cost two requests. */
+const CONTRACTS = 2_001;
+
+const clock = Date.now;
+const idsOfA = Array.from({ length: CONTRACTS }, (_, index) => `ctr_${String(index).padStart(4, '0')}`);
+const CATALOG = {
+  ...SMALL_CATALOG,
+  contracts: [...idsOfA.map((id) => contract(id)), { ...contract('other'), lead_entity_id: 'le_b', coop_id: null }],
+  solicitations: [],
+};
+
+let service: TestService;
+/** How many statements a request has run, and what to do before one of them. */
+let statements: number;
+let beforeStatement: (number: number) => Promise<unknown> | undefined;
+
+beforeAll(async () => {
+  beforeStatement = () => undefined;
+  service = await startService({
+    catalog: CATALOG,
+    clock,
+    partners: [{ name: 'a', leadEntities: ['le_a'] }],
+    isPolling: false,
+    watch: (database) => ({
+      ...database,
+      run: async (...query) => {
+        await beforeStatement((statements += 1));
+        return database.run(...query);
+      },
+      readTexts: async (...query) => {
+        await beforeStatement((statements += 1));
+        return database.readTexts(...query);
+      },
+    }),
+  });
+}, 60_000);
+afterAll(() => service.close());
+
+const GRANTS = { everything: false, leadEntities: ['le_b'], coops: [] };
+
+const lines = (body: string): string[] => body.trimEnd().split('\n');
+const countLines = (body: string): number => lines(body).length;
+const idsIn = (body: string): string[] => lines(body).map((line) => (JSON.parse(line) as { id: string }).id);
+const leftIn = ({ headers }: Response): number => Number(/r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1]);
+
+/** A request, and what it returns and costs before the grant ends, and after. */
+type Case = [path: string, read: (body: string) => unknown, before: [unknown, number], after: [unknown, number]];
+
+test.each<Case>([
+  ['/v1/contracts?format=ndjson', idsIn, [[...idsOfA, 'other'], 2], [idsOfA, 2]],
+  ['/v1/contracts?format=csv', countLines, [2_003, 2], [2_002, 2]],
+  ['/v1/contracts?format=ndjson&limit=3', idsIn, [idsOfA.slice(0, 3), 1], [idsOfA.slice(0, 3), 1]],
+  ['/v1/changes?format=ndjson&kinds=contracts', countLines, [2_003, 2], [2_002, 2]],
+  // Nothing, or the complete listing of a partner that has lost sight of a contract.
+  ['/v1/changes?format=ndjson&kinds=contracts&updated_since=WATERMARK', countLines, [1, 1], [2_002, 2]],
+])(
+  'whenever a grant ends before the first byte of a stream, it is whole, and charged once: %s',
+  async (path, read, ...outcomes) => {
+    // Uncompressed, since a compressor would hold back the first bytes.
+    const headers = { authorization: `Bearer ${service.partner('a').key}`, 'accept-encoding': 'identity' };
+    for (let at = 1, hasBegun = false; !hasBegun; at += 1) {
+      await grant(service.database, clock, 'a', GRANTS);
+      await service.noticeChanges();
+      const before = await fetch(`${service.url}/v1/coops`, { headers });
+      const since = before.headers.get('x-sync-watermark') ?? '';
+      statements = 0;
+      beforeStatement = (number) => (number === at ? revoke(service.database, clock, 'a', GRANTS) : undefined);
+      const response = await fetch(service.url + path.replace('WATERMARK', since), { headers });
+      // A later piece is cut.
+      const body = await response.text().catch(() => null);
+      beforeStatement = () => undefined;
+      if (statements < at) await revoke(service.database, clock, 'a', GRANTS);
+      hasBegun = body === null || statements < at;
+      expect(response.status, `statement ${at}: ${body}`).toBe(200);
+      if (body !== null)
+        expect(outcomes, `statement ${at}`).toContainEqual([read(body), leftIn(before) - leftIn(response)]);
+    }
+  },
+  60_000,
+);
