@@ -1,6 +1,8 @@
+import { sql } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
+import { isOneOf } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { checkLabel, digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
@@ -33,8 +35,10 @@ export interface ListedKey extends KeyDetails {
 
 /** A key after its rotation. */
 export interface ReplacedKey extends KeyDetails {
-  /** True if an earlier rotation promised a longer overlap than this one, which the key keeps. */
-  readonly keepsEarlierOverlap: boolean;
+  /** Whether it was rotated before: that rotation set its end. */
+  readonly keepsEarlierEnd: boolean;
+  /** The public IDs of active keys that earlier rotations issued for it, in order of issue. */
+  readonly earlierReplacements: readonly string[];
 }
 
 /** A newly issued key. Its text is not available again. */
@@ -72,9 +76,9 @@ export async function issueKey(
 }
 
 /**
- * Issues a key that replaces another. The old key remains valid for the overlap, or for that of an earlier rotation if
- * it ends later, but never beyond its original lifetime. The new key has the same environment and label, and its
- * lifetime is as long as the old key's original one.
+ * Issues a key that replaces another. The old key remains valid for the overlap, but never beyond its original lifetime.
+ * If it was rotated before, its end stays as it is, since the partner knows that one. The new key has the same
+ * environment and label, and its lifetime is as long as the old key's original one.
  *
  * @throws OperatorError if there is no such key, or it is no longer valid.
  */
@@ -94,11 +98,11 @@ export function rotateKey(
     const { environment, issuedExpiresAt, label } = old;
     const lifetimeMs = issuedExpiresAt === null ? null : Date.parse(issuedExpiresAt) - Date.parse(old.createdAt);
     const issued = await insertKey(transaction, nowMs, old.partner, { environment, lifetimeMs, label });
+    const earlierReplacements = await listActiveReplacements(transaction, nowMs, keyId);
     const overlapEnd = formatTimestamp(nowMs + overlapMs);
-    const promisedEnd = findPromisedEnd(old);
-    const keepsEarlierOverlap = promisedEnd !== null && promisedEnd > overlapEnd;
-    const wantedEnd = keepsEarlierOverlap ? promisedEnd : overlapEnd;
-    const expiresAt = issuedExpiresAt !== null && issuedExpiresAt < wantedEnd ? issuedExpiresAt : wantedEnd;
+    const earlierEnd = findEndOfRotation(old);
+    const cappedEnd = issuedExpiresAt !== null && issuedExpiresAt < overlapEnd ? issuedExpiresAt : overlapEnd;
+    const expiresAt = earlierEnd ?? cappedEnd;
     await transaction.kysely
       .updateTable('access.keys')
       .set({ expires_at: expiresAt, replaced_by: issued.details.id })
@@ -111,14 +115,29 @@ export function rotateKey(
       ...(label !== null && { label }),
     };
     await writeAuditEntry(transaction, clock, { action: 'key rotate', partner: old.partner, keyId, details });
-    return { issued, replaced: { ...(await getKey(transaction, nowMs, keyId)), keepsEarlierOverlap } };
+    const replaced = await getKey(transaction, nowMs, keyId);
+    return { issued, replaced: { ...replaced, keepsEarlierEnd: earlierEnd !== null, earlierReplacements } };
   });
 }
 
-/** The end of validity promised by an earlier rotation; null for a key that was not rotated. */
-function findPromisedEnd({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetails): string | null {
+/** The end that an earlier rotation set; null for a key that was not rotated. */
+function findEndOfRotation({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetails): string | null {
   // After a restore the replacing key may be missing, but the shortened lifetime was preserved.
   return replacedBy !== null || expiresAt !== issuedExpiresAt ? expiresAt : null;
+}
+
+/** The active keys that replaced a key, by ID. It has only the last of them, the audit trail all. */
+async function listActiveReplacements(database: Database, nowMs: number, keyId: string): Promise<string[]> {
+  const entries = await database.kysely
+    .selectFrom('access.audit')
+    .select('details')
+    .where('action', '=', 'key rotate')
+    .where('key_id', '=', keyId)
+    .execute();
+  const ids = entries.map(({ details }) => (JSON.parse(details) as { replaced_by: string }).replaced_by);
+  const isReplacement = isOneOf(database.engine, sql.ref('key.id'), ids);
+  const rows = await keyRows(database).where(isReplacement).orderBy('key.created_at').orderBy('key.id').execute();
+  return rows.filter((row) => withState(row, nowMs).state === 'active').map((row) => row.id);
 }
 
 /**

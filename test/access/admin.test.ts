@@ -235,18 +235,19 @@ describe('a key', () => {
     expect(third.issued.details.expiresAt).toBe(end);
   });
 
-  test('that is rotated again keeps the longer overlap of the two rotations', async () => {
+  test('that is rotated again keeps its end, and the active keys that replaced it are named', async () => {
     const old = await issueAcme(48 * HOUR_MS);
     const rotate = async (overlapMs: number) => {
-      const { replaced } = await rotateKey(made.database, clock, old.details.id, overlapMs);
-      return [replaced.expiresAt, replaced.keepsEarlierOverlap];
+      const { issued, replaced } = await rotateKey(made.database, clock, old.details.id, overlapMs);
+      expect(replaced.expiresAt).toBe('2026-06-02T12:00:00.000Z');
+      return [issued.details.id, replaced.earlierReplacements.toSorted()] as const;
     };
-    expect(await rotate(24 * HOUR_MS)).toEqual(['2026-06-02T12:00:00.000Z', false]);
-    expect(await rotate(HOUR_MS)).toEqual(['2026-06-02T12:00:00.000Z', true]);
-    expect(await rotate(0)).toEqual(['2026-06-02T12:00:00.000Z', true]);
-    expect(await rotate(30 * HOUR_MS)).toEqual(['2026-06-02T18:00:00.000Z', false]);
-    expect(await rotate(72 * HOUR_MS)).toEqual(['2026-06-03T12:00:00.000Z', false]);
-    expect(await rotate(0)).toEqual(['2026-06-03T12:00:00.000Z', true]);
+    const [first, none] = await rotate(24 * HOUR_MS);
+    const [second, afterOne] = await rotate(30 * HOUR_MS);
+    const [third, afterTwo] = await rotate(0);
+    expect([none, afterOne, afterTwo]).toEqual([[], [first], [first, second].toSorted()]);
+    await revokeKey(made.database, clock, second);
+    expect((await rotate(72 * HOUR_MS))[1]).toEqual([first, third].toSorted());
   });
 
   test('that is expired or revoked cannot be rotated', async () => {
@@ -277,8 +278,7 @@ describe('a key', () => {
 });
 
 test('every change bumps the revision that running servers poll, with a new token', async () => {
-  const { key } = await issueAcme();
-  const keyId = key.slice(9, 17);
+  const keyId = (await issueAcme()).details.id;
   const changes = [
     () => createPartner(made.database, clock, 'other', { everything: false }),
     () => grantAcme({ everything: true }),
