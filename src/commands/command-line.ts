@@ -49,15 +49,19 @@ export function run<Args extends unknown[]>(
   };
 }
 
+/** The exit code of a failure, as of diff(1) and grep(1), for a command whose result can be 0 or 1. */
+export const NO_RESULT = 2;
+
 /** The same, for a command that works on the database. */
 export function onDatabase<Args extends unknown[]>(
   load: () => Promise<(context: CommandContext, ...args: Args) => Promise<number | undefined>>,
   settingsOf: (...args: NoInfer<Args>) => DatabaseSettings = () => ({}),
+  failureCode?: number,
 ) {
   return run(async () => {
     const [action, { withDatabase }] = [await load(), await import('./context.ts')];
     return (output, ...args: Args) => withDatabase(output, (context) => action(context, ...args), settingsOf(...args));
-  });
+  }, failureCode);
 }
 
 const UNIT_MS = { d: 86_400_000, h: 3_600_000, m: 60_000 };

@@ -2,6 +2,7 @@ import { Argument, type Command } from 'commander';
 import type { GrantOptions, SetOptions } from './actions/partner.ts';
 import {
   addCommand,
+  NO_RESULT,
   collect,
   onDatabase,
   parseDurationMs,
@@ -115,9 +116,12 @@ export function addKeyCommands(program: Command): void {
     .option('--overlap <span>', 'how long the old key keeps working (default: 24h)', parseDurationMs)
     .action(onDatabase(async () => (await keyActions()).rotate));
 
-  addCommand(key, 'find', 'find API keys in text on stdin, and show whose they are').action(
-    onDatabase(async () => (await keyActions()).find),
-  );
+  addCommand(key, 'find', 'find API keys in text on stdin, and show whose they are; exits 1 if one is active')
+    .addHelpText(
+      'after',
+      '\nExit code: 0 if none is active or the text has none, 1 if one is active, 2 if that is unknown.',
+    )
+    .action(onDatabase(async () => (await keyActions()).find, undefined, NO_RESULT));
 
   addCommand(key, 'revoke', 'revoke a key immediately')
     .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')

@@ -9,6 +9,7 @@ import type { RecoverOptions } from './actions/recovery.ts';
 import {
   addCommand,
   addCommonOptions,
+  NO_RESULT,
   onDatabase,
   parseAddress,
   parseAfter,
@@ -25,9 +26,6 @@ import { LOG_FORMATS } from '../settings.ts';
 // The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
 
 const WRONG_USAGE = 2;
-
-/** As that of diff(1), for which 1 means that there are differences. */
-const DIFF_FAILURE = 2;
 
 const MAX_WORKERS = 64;
 const MAX_DAYS = 36_500;
@@ -92,7 +90,7 @@ addCommand(program, 'diff', 'compare a directory with the database')
   .option('--replace', 'also list records that the files of their kind do not contain')
   .addOption(showOption())
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
-  .action(run(async () => (await import('./actions/preview.ts')).diff, DIFF_FAILURE));
+  .action(run(async () => (await import('./actions/preview.ts')).diff, NO_RESULT));
 
 const convert = program.command('convert').description('write other formats as an import directory');
 
@@ -247,7 +245,7 @@ export async function runProgram(): Promise<void> {
       `error: cannot write the output: ${error.message}. Changes that the command made, if any, were not undone. If a ` +
         'key was lost, revoke it and issue another\n',
     );
-    process.exit(program.args[0] === 'diff' ? DIFF_FAILURE : 1);
+    process.exit(/^(diff\b|key find$)/.test(program.args.join(' ')) ? NO_RESULT : 1);
   });
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);

@@ -103,7 +103,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   'key list': [...wrongUsage('key list --expiring x'), ...needsDatabase('key list', 'key list acme --expiring 30d')],
   'key label': [...wrongUsage('key label abcdefgh'), ...needsDatabase('key label abcdefgh billing')],
   'key rotate': [...wrongUsage('key rotate abcdefgh --overlap x'), ...needsDatabase('key rotate abcdefgh')],
-  'key find': needsDatabase('key find'),
+  'key find': [{ line: 'key find', code: 2, says: NEXT }],
   'key revoke': needsDatabase('key revoke abcdefgh'),
   backup: [...wrongUsage('backup'), { line: 'backup NONE/backup', code: 1 }, { line: 'backup EMPTY', code: 1 }],
   restore: [...wrongUsage('restore'), { line: 'restore NONE', code: 1 }, { line: 'restore SAMPLE', code: 1 }],

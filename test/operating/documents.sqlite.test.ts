@@ -60,7 +60,8 @@ describe('the commands in the documents, in an order in which an operator types 
     const renamed = rotated.output.replaceAll(keyId, WRITTEN_KEY_ID).replaceAll(newId, 'fK1JIk95');
     expectSample(from('KEY ID', renamed), rotated.samples[0]);
     const key = (await shell.shell('npx pds key issue acme 2>/dev/null')).trim();
-    const found = await shell.run('SECURITY.md', 'git log -p', { 'git log -p': `echo 'curl -H "Bearer ${key}"'` });
+    const log = { 'git log -p': `echo 'curl -H "Bearer ${key}"'` };
+    const found = await shell.run('SECURITY.md', 'git log -p', log, 1);
     expectSample(found.output.replaceAll(key.split('_')[2] ?? '', 'BZ7dzp6n'), found.samples[0]);
   });
 

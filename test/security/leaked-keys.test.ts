@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -71,6 +72,17 @@ test('the regular expression matches only the format of a key, and the checksum 
   expect(findKeys(lookalike)).toEqual([]);
 });
 
+/** Runs `pds key find` on a text. */
+async function find(input: string, options: readonly string[] = []) {
+  const child = spawn(process.execPath, [MAIN, 'key', 'find', ...options], {
+    env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
+  });
+  child.stdin.end(input);
+  const exited = once(child, 'exit') as Promise<[number]>;
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
+  return { code, stdout, stderr };
+}
+
 test('"pds key find" reports the owners of the keys in a text without printing the keys', async () => {
   const issue = (environment: 'test' | 'live') =>
     issueKey(made.database, Date.now, 'acme', { environment, lifetimeMs: null, label: 'their portal' });
@@ -81,11 +93,8 @@ test('"pds key find" reports the owners of the keys in a text without printing t
   const forged = composeKey('test', good.details.id, 'x'.repeat(38));
   const input = `nothing\n${good.key} ${revoked.key}\n\n${live.key}\r\n${stranger.key}\n${forged}\n${good.key.slice(0, -1)}A\n${good.key}`;
   for (const options of [[], ['--json']]) {
-    const child = spawn(process.execPath, [MAIN, 'key', 'find', ...options], {
-      env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
-    });
-    child.stdin.end(input);
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    const { code, stdout, stderr } = await find(input, options);
+    expect(code).toBe(1);
     expect(findKeys(stdout + stderr)).toEqual([]);
     expect(stdout).not.toContain(good.key.slice(18));
     if (options.length > 0) {
@@ -102,4 +111,15 @@ test('"pds key find" reports the owners of the keys in a text without printing t
       expect(stderr).toContain(`pds key revoke ${good.details.id}, pds key revoke ${live.details.id}`);
     }
   }
+});
+
+test('"pds key find" reports a text without keys, and exits with 0 unless a key is active', async () => {
+  expect(await find('nothing\npds_live_a1b2c3d4\n')).toEqual({
+    ...{ code: 0, stdout: '' },
+    stderr: 'There is no key in this text (2 lines).\n',
+  });
+  expect(await find(issueKeyText('test').key)).toMatchObject({
+    code: 0,
+    stderr: 'None of these keys is active here.\n',
+  });
 });

@@ -78,13 +78,14 @@ export async function rotate(
   { overlap = DEFAULT_OVERLAP_MS }: { overlap?: number },
 ): Promise<undefined> {
   const { issued, replaced } = await rotateKey(database, clock, keyId, overlap);
-  const { keepsEarlierOverlap, ...replaces } = replaced;
-  const earlier = keepsEarlierOverlap
+  const { keepsEarlierEnd, earlierReplacements, ...replaces } = replaced;
+  const earlier = keepsEarlierEnd
     ? ` An earlier rotation set this time; to revoke it now: pds key revoke ${replaces.id}.`
     : '';
-  output.result({ key: issued.key, ...issued.details, replaces }, issued.key, [
+  output.result({ key: issued.key, ...issued.details, replaces, earlierReplacements }, issued.key, [
     describeNewKey(issued),
     `It replaces ${replaces.id}, which works until ${replaces.expiresAt ?? 'now'}.${earlier}`,
+    ...earlierReplacements.map((id) => `${id} replaced it before, and is active. If it was lost: pds key revoke ${id}`),
   ]);
 }
 
@@ -137,9 +138,9 @@ interface FoundKey extends Partial<Omit<KeyDetails, 'id' | 'state'>> {
 
 /**
  * `pds key find`: finds keys in a text such as a log or a leaked repository. Reads standard input, since other users
- * can see command lines, and never prints the keys.
+ * can see command lines, and never prints the keys. Returns exit code 1 if one is active, otherwise 0.
  */
-export async function find({ database, clock, output }: CommandContext): Promise<undefined> {
+export async function find({ database, clock, output }: CommandContext): Promise<number> {
   const lines = new Map<string, number>();
   let number = 0;
   for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
@@ -155,9 +156,14 @@ export async function find({ database, clock, output }: CommandContext): Promise
     return [String(line), id, environment, state, partner, label ?? '-'];
   });
   const revoke = found.filter(({ state }) => state === 'active').map(({ id }) => `pds key revoke ${id}`);
+  if (found.length === 0) {
+    output.result({ keys: [] }, [], `There is no key in this text (${number} lines).`);
+    return 0;
+  }
   output.result(
     { keys: found },
     renderColumns([['LINE', 'KEY ID', 'FOR', 'STATE', 'PARTNER', 'LABEL'], ...rows]),
     revoke.length === 0 ? 'None of these keys is active here.' : `Still active. Revoke with: ${revoke.join(', ')}`,
   );
+  return revoke.length === 0 ? 0 : 1;
 }
