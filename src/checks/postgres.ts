@@ -7,6 +7,7 @@ import type { Clock } from '../timestamp.ts';
 import { readAbilities, type TablePrivilege, onPostgres } from './postgres-server.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
+import { findBlockers } from './locks.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { shownUrl } from '../printable.ts';
 
@@ -34,6 +35,9 @@ export async function checkPrimary(
       ...permissions,
     ];
     if (!mayRead) return found;
+    const blockers = await findBlockers(database);
+    // What follows would wait for the same locks.
+    if (blockers.length > 0) return [...found, ...blockers];
     const { findings: contents, isReadable } = await checkContents(database, environment, clock);
     if (isReadable) state = { identity: await readIdentity(database), revision: await readRevision(database.kysely) };
     return [...found, ...contents];

@@ -45,7 +45,34 @@ const permissionsOf = ({ findings }: Checked): string | undefined =>
 const connectionFailed = (reason: string): RegExp =>
   new RegExp(`^fail\\|database 127.0.0.1:\\d+/\\w+: connection failed: .*${reason}`);
 
+/** Opens a session that runs statements; it ends with `stack`. */
+async function openSession(stack: AsyncDisposableStack, name: string): Promise<pg.Client> {
+  const session = new pg.Client({ connectionString: url, application_name: name });
+  session.on('error', () => undefined);
+  stack.defer(() => session.end());
+  await session.connect();
+  return session;
+}
+
 testProblems([
+  {
+    name: 'the session at the head of the queue for a locked table',
+    reports: [
+      new RegExp(
+        '^fail\\|locks: requests that read catalog\\.contracts wait, and fail after 5 seconds, because of session \\d+ ' +
+          '\\(application "nightly report", role \\w+, idle in transaction, in a transaction since 20[\\d-]+T[\\d:]+Z\\)\\. ' +
+          "Its last statement: begin; select '\\\\u001b\\[31m', count\\(\\*\\) from catalog\\.contracts -- x{100,}$",
+      ),
+    ],
+    cause: async (stack) => {
+      const report = await openSession(stack, 'nightly report');
+      await report.query(`begin; select '\u001b[31m',\n  count(*) from catalog.contracts -- ${'x'.repeat(1_000)}`);
+      const maintenance = await openSession(stack, 'maintenance');
+      // Waits for the report, and the check for both.
+      void maintenance.query('begin; lock table catalog.contracts in access exclusive mode').catch(() => undefined);
+      return setup();
+    },
+  },
   {
     name: 'a server that is down',
     reports: [connectionFailed('ECONNREFUSED')],

@@ -152,6 +152,16 @@ test('a slow query ends at its deadline, in PostgreSQL too, and delays no one el
     // The statement timeout is 5 s.
     expect(ms).toBeGreaterThan(4_500);
     expect(ms).toBeLessThan(5_500 + MARGIN_MS);
+    // The log names the statement, with placeholders for its values.
+    await serving.said('"the request failed"');
+    const failed =
+      serving
+        .output()
+        .split('\n')
+        .find((line) => line.includes('"the request failed"')) ?? '';
+    const { err } = JSON.parse(failed) as { err: { message: string; statement: string } };
+    expect(err.message).toMatch(/statement timeout/);
+    expect(err.statement).toMatch(/\$2[^]*"catalog"\."contracts"/);
     const { rows } = await locker.query(
       "select query from pg_stat_activity where application_name = 'pds serve' and state = 'active' and datname = current_database()",
     );

@@ -1,6 +1,12 @@
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const TOO_MANY_CONNECTIONS = '53300';
 
+/** `lock_timeout` */
+export const LOCK_TIMEOUT = '55P03';
+
+/** `statement_timeout`, or a canceled statement. */
+const CANCELED = '57014';
+
 /** Connection failure (class 08), or a server that is stopping, has crashed or is not ready yet (57P01 to 57P03). */
 const LOST = /^(08...|57P0[123])$/;
 
@@ -33,6 +39,15 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof Error && /\btimeout\b/i.test(error.message);
 }
 
+/**
+ * Adds its statement to the error of a time-out, which PostgreSQL does not name. The log shows it: its text has
+ * placeholders for values.
+ */
+export function nameTimedOut(error: unknown, statement: string): void {
+  const isCanceled = error instanceof Error && (error as { code?: unknown }).code === CANCELED;
+  if (isCanceled || isTimeout(error)) Object.assign(error as Error, { statement });
+}
+
 /** Certificate errors of OpenSSL and Node. */
 const TLS_CODES =
   /^(ERR_TLS_|ERR_SSL_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_(GET|VERIFY|DECRYPT|DECODE)_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE))/;
@@ -49,9 +64,9 @@ export function isTlsError(error: Error): boolean {
 const ADVICE: Readonly<Record<string, string>> = {
   25006: '. Nothing was changed. If it is a replica, set PDS_DATABASE_URL to the primary',
   42501:
-    '. Run "pds roles" to grant the roles for serving and for commands what they need, also after each "pds migrate". ' +
-    'These two commands and "pds recover" must be run as the owner of the tables',
-  '55P03':
+    '. If this is the reader\'s role, use the writer\'s: the reader only serves. Otherwise run "pds roles", also after each ' +
+    '"pds migrate". These two commands and "pds recover" must be run as the owner of the tables',
+  [LOCK_TIMEOUT]:
     '. Another transaction, such as a pg_dump, has locked a table that this command changes. Run the command again when ' +
     'it has ended',
   53100: '. The disk of the server is full: free some space, and run the command again. It did all of its work or none',

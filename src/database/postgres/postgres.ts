@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect, sql, type RawBuilder } from 'kysely';
+import { Kysely, PostgresDialect, sql, type PostgresPool, type RawBuilder } from 'kysely';
 import pg from 'pg';
 import {
   type ConfiguredDatabase,
@@ -10,7 +10,7 @@ import {
 } from '../database.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
 import { createPool, runAndRelease, ServerPool } from './server-pool.ts';
-import { describePostgresError } from './postgres-errors.ts';
+import { describePostgresError, nameTimedOut } from './postgres-errors.ts';
 import { ReadRouter } from './read-router.ts';
 import { readRevision, type Revision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
@@ -76,7 +76,7 @@ function openPostgresForCommands(url: string): OpenDatabase {
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     types,
   });
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: poolWithCopy(pool) }) });
+  const kysely = openKysely(poolWithCopy(pool));
   const opened = openDatabase(kysely, {
     query: async (statement) => runAndRelease(await pool.connect(), statement),
     readRevision: () => readRevision(kysely),
@@ -94,8 +94,16 @@ function openPostgresForServing(url: string, replicaUrls?: readonly string[]): O
   const replicas = replicaUrls?.map((replicaUrl) => openServerPool(replicaUrl)) ?? [];
   const router = new ReadRouter(primary, replicas);
   const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };
-  const kysely = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
-  return openDatabase(kysely, router);
+  return openDatabase(openKysely(pool), router);
+}
+
+function openKysely(pool: PostgresPool): Kysely<Tables> {
+  return new Kysely({
+    dialect: new PostgresDialect({ pool }),
+    log: (event) => {
+      if (event.level === 'error') nameTimedOut(event.error, event.query.sql);
+    },
+  });
 }
 
 type Verify = pg.PoolConfig['verify'];

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type PoolState, DatabaseBusyError, DatabaseUnavailableError } from '../database.ts';
-import { isConnectionLost, isTimeout, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
+import { isConnectionLost, isTimeout, nameTimedOut, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { READ_REVISION, type Revision } from '../revision.ts';
 
 /** How long a request waits for a connection. */
@@ -54,6 +54,7 @@ export async function runAndRelease(
     client.release(isUnfit(result));
     return result;
   } catch (error) {
+    nameTimedOut(error, statement.text);
     // The connection is still usable after a server-side error.
     client.release(!(error instanceof pg.DatabaseError));
     throw error;
