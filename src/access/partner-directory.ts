@@ -2,8 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
+import { recordLoss } from '../database/postgres/timeline.ts';
 import { isRevisionLost, numberOf, type Revision } from '../database/revision.ts';
-import type { Clock } from '../timestamp.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { EXPIRY_NOTICE_MS, type KeyExpiry } from './key-expiry.ts';
 import { DEMO_KEY_ID, digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
 import { findPartnerById, findStoredKey } from './partner-records.ts';
@@ -224,6 +225,9 @@ export class PartnerDirectory {
       logger?.error(
         { revision },
         'CHANGES ARE LOST: the database lacks some that this process had read. Run "pds recover"',
+      );
+      await recordLoss(database, formatTimestamp(this.#options.clock())).catch((error: unknown) =>
+        logger?.warn({ err: error }, 'the loss cannot be recorded: "pds check" may not report it'),
       );
     } catch {
       // The next poll tries again. `pds check` names a missing privilege.

@@ -3,7 +3,7 @@ import { keyEnvironmentOf } from '../access/keys.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
 import { readLastEvents } from '../database/commit-timestamps.ts';
 import { type Database, SchemaVersionError } from '../database/database.ts';
-import { hasTimelineChanged } from '../database/postgres/timeline.ts';
+import { hasTimelineChanged, readLoss } from '../database/postgres/timeline.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
@@ -74,6 +74,15 @@ async function checkTimeline(database: Database): Promise<Finding[]> {
   if (await hasTimelineChanged(database)) {
     const message = 'the server was promoted or restored after this database recorded its last timestamps';
     findings.push(fail(about, message, 'Run "pds recover", or the next sync of partners may miss reverted changes.'));
+  }
+  const loss = await readLoss(database);
+  if (loss !== null) {
+    const message =
+      `changes are lost, as a service noticed at ${loss.noticedAt}: the database lacks some made after ${loss.since}. ` +
+      'Keys revoked since then can work again';
+    const advice =
+      'Save what the old primary has, review keys and partners, and run "pds recover", which ends this message.';
+    findings.push(fail(about, message, advice));
   }
   return findings;
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { writeAuditEntry, type AuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { hasTimelineChanged, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
+import { hasTimelineChanged, LOSS, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
 import { bumpRevision, readLastEvents } from '../database/commit-timestamps.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
 import { insertRows } from '../database/rows.ts';
@@ -98,6 +98,7 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
     // Clients may have seen releases that are lost, and listings of changes before them.
     await completeBefore(transaction.kysely, timestamp);
     await recordTimeline(transaction);
+    await transaction.kysely.deleteFrom('access.settings').where('name', '=', LOSS).execute();
     const details = { ...change.details, recovered_at: timestamp, last_event: traces.lastEvent, records };
     await writeAuditEntry(transaction, clock, { ...change, details });
     return { timestamp, ...traces, records };

@@ -13,7 +13,7 @@ declare
     "reader": {
       "catalog.*": "select",
       "access.migrations": "select",
-      "access.settings": "select",
+      "access.settings": "select, insert",
       "access.clock": "select",
       "access.revisions": "select",
       "access.partners": "select",

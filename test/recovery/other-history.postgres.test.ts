@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { listAuditEntries } from '../../src/database/audit.ts';
-import { readTimeline, readRecordedTimeline } from '../../src/database/postgres/timeline.ts';
+import { readTimeline, readRecordedTimeline, recordLoss } from '../../src/database/postgres/timeline.ts';
 import { previewRecovery, recover } from '../../src/recovery/recover.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -42,9 +42,12 @@ test('pds recover --nothing-lost ends the warnings, and no record counts as chan
 
   const setting = database.kysely.updateTable('access.settings').where('name', '=', 'history');
   await setting.set({ value: 'another' }).execute();
+  await recordLoss(database, '2026-11-21T14:00:00.000Z');
   const { code, stderr } = await runPds(command, settings);
   expect(code).toBe(0);
-  expect(stderr).toMatch(/^Recorded that the server was promoted/);
+  expect(stderr).toMatch(
+    /^Recorded that the server was promoted.*\nWARNING: a service noticed at 2026-11-21T14:00:00\.000Z that changes are lost/,
+  );
   expect((await runPds(['partner', 'list'], settings)).stderr).toBe('');
   expect(await readPublications()).toEqual(before);
   expect((await listAuditEntries(database, Date.now, { days: 1, partner: null })).at(-1)?.action).toBe('promote');

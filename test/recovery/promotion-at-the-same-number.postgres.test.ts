@@ -1,6 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, vi } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
+import { checkContents } from '../../src/checks/contents.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
+import { readLoss } from '../../src/database/postgres/timeline.ts';
+import { recordPromotion, recover } from '../../src/recovery/recover.ts';
 import { startStandbyPair, type StandbyPair } from '../support/cluster/standby-pair.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { change, makeLostChanges, makeOtherChanges, readNumber } from './lost-changes.ts';
@@ -13,7 +17,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => pair.close());
 
-test('after a promotion that lost changes, with equally many new ones, a revoked key is refused within a second and a lost release is not served, and the log names the loss', async () => {
+test('after a promotion that lost changes, with equally many new ones, a revoked key is refused within a second and a lost release is not served, the log names the loss, and pds check reports it until pds recover', async () => {
   const { key, client, primary, standby, name, database, service } = pair;
   const { key: revokedKey } = await issueKey(database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
   await standby.catchUp();
@@ -50,10 +54,25 @@ test('after a promotion that lost changes, with equally many new ones, a revoked
   }
   await vi.waitUntil(() => service.output().includes('CHANGES ARE LOST'));
 
+  // A cluster records that nothing was lost, whatever was noticed.
+  const loss = await vi.waitUntil(() => readLoss(database));
+  expect([loss.since < lost, loss.noticedAt > other]).toEqual([true, true]);
+  expect(await recordPromotion(database, Date.now)).toBe(true);
+  const seen = await historyOf(database);
+  expect(seen).toEqual([expect.stringContaining(`the database lacks some made after ${loss.since}`)]);
+
   const watermark = new Date(Date.parse(other) + 1).toISOString();
   for (const path of [...paths, ...paths]) {
     const { body, headers } = await client.get(path, { key });
     expect(body).toContain('Other release');
     if (path !== '/v1/contracts/ctr_1') expect(headers['x-sync-watermark']).toBe(watermark);
   }
+  await recover(database, { clock: Date.now });
+  expect(await historyOf(database)).toEqual([]);
 });
+
+/** What `pds check` reports of the history. */
+async function historyOf(database: OpenDatabase): Promise<string[]> {
+  const { findings } = await checkContents(database, 'dev', Date.now);
+  return findings.filter(({ about }) => about === 'history').map(({ message }) => message);
+}

@@ -92,7 +92,7 @@ describe('PostgreSQL lets', () => {
       'access.migrations': 'select',
       'access.partners': 'select',
       'access.revisions': 'select',
-      'access.settings': 'select',
+      'access.settings': 'select insert',
       'access.usage': 'select insert update delete',
     });
   });
@@ -254,6 +254,12 @@ describe('as the writer', () => {
     }
     expect(await done('audit --partner acme')).toContain('key revoke');
   }, 60_000);
+
+  test("a command with the reader's role says to use the writer's", async () => {
+    const { code, stderr } = await pds(reader, 'partner', 'create', 'bolt');
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/permission denied .*If this is the reader's role, use the writer's/s);
+  });
 
   test('a command for the owner says so', async () => {
     // As version 1.2 left it.

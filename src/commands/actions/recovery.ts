@@ -1,5 +1,6 @@
 import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
+import { readLoss } from '../../database/postgres/timeline.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { backup } from '../../recovery/backup.ts';
 import {
@@ -163,6 +164,11 @@ export async function recoverDatabase(
       ? 'Recorded that the server was promoted without losing anything. No partner reads anything again.'
       : 'There is nothing to do: the server was not promoted since the last recovery.';
     output.done({ recorded: isRecorded }, text);
+    const loss = await readLoss(database);
+    if (loss !== null)
+      output.note(
+        `WARNING: a service noticed at ${loss.noticedAt} that changes are lost. Run "pds recover" without --nothing-lost.`,
+      );
     return;
   }
   if (isDryRun || !isConfirmed) {

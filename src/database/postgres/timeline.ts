@@ -1,6 +1,8 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
+import { readLastEvents } from '../commit-timestamps.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
+import { latestOf } from '../../timestamp.ts';
 
 /** The setting that records the timeline on which earlier commit timestamps were drawn. */
 export const HISTORY = 'history';
@@ -47,4 +49,42 @@ export async function recordTimeline(database: Database): Promise<void> {
 export async function hasTimelineChanged(database: Database): Promise<boolean> {
   const [recorded, current] = [await readRecordedTimeline(database), await readTimeline(database)];
   return recorded !== null && current !== null && recorded !== current;
+}
+
+/** The setting that records noticed losses. */
+export const LOSS = 'loss';
+
+/** Changes that a service had read, and that the database lacks. */
+export interface Loss {
+  readonly noticedAt: string;
+  /** Changes after this timestamp can be lost. */
+  readonly since: string;
+}
+
+/**
+ * Records that changes are lost, until `pds recover` deletes it. Of several processes that notice it, the first does. Does
+ * nothing on SQLite, whose database is replaced only while nobody has it open, by commands that recover.
+ */
+export async function recordLoss(database: Database, noticedAt: string): Promise<void> {
+  const { engine, kysely } = database;
+  if (engine === 'sqlite') return;
+  // A promoted server knows the last transaction that it received; nothing else knows that of a restored one.
+  const { rows } = await sql<{ replayed: string | null }>`select
+    to_char(pg_last_xact_replay_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as replayed`.execute(
+    kysely,
+  );
+  const { published, drawn } = await readLastEvents(database);
+  const loss: Loss = { noticedAt, since: rows[0]?.replayed ?? latestOf(published, drawn) };
+  await kysely
+    .insertInto('access.settings')
+    .values({ name: LOSS, value: JSON.stringify(loss) })
+    // Without a target, which the role of a service could not update.
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** The first loss that was noticed since the last `pds recover`; null if there was none. */
+export async function readLoss(database: Database): Promise<Loss | null> {
+  const value = await readStoredSetting(database, LOSS);
+  return value === null ? null : (JSON.parse(value) as Loss);
 }
