@@ -3,7 +3,7 @@ import type { Cluster } from '../support/cluster/cluster.ts';
 import type { Outages } from './outages.ts';
 
 /** How long nginx can skip a failed service; it counts whole seconds (`fail_timeout` in ops/nginx.conf). */
-const SKIPPED_MS = 2_500;
+const SKIPPED_MS = 11_500;
 
 /** A disturbance of the cluster; `meanwhile` resolves when enough requests have encountered it. */
 export interface Disturbance {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
@@ -13,12 +14,19 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findLastingPort } from '../support/free-port.ts';
 import { makePartner } from '../support/partners.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { parseResponses, readToEnd } from '../support/network/raw-http.ts';
+import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 const test = testWith('nginx', 'openssl');
+
+/** For a busy machine. */
+const MARGIN_MS = 1_500;
 
 let workspace: Workspace;
 let made: TestDatabase;
 let service: ServicePart;
+/** The site's second service, which is down in most tests. */
+let other: ServicePart;
 let nginx: NginxPart;
 let client: Client;
 let key: string;
@@ -30,8 +38,8 @@ beforeAll(async () => {
   const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_TRUSTED_PROXIES: '127.0.0.1' };
   service = new ServicePart(workspace, await findLastingPort(), settings);
   await service.start();
-  // The site's second service is down.
-  nginx = await startNginx(workspace, [service.port, await findLastingPort()]);
+  other = new ServicePart(workspace, await findLastingPort(), settings);
+  nginx = await startNginx(workspace, [service.port, other.port]);
   client = createClient(nginx.url, nginx.tls);
 });
 afterAll(async () => {
@@ -109,6 +117,48 @@ describe('behind nginx with the site in ops/', () => {
     expect(await get('HTTP/1.0')).toMatch(/^HTTP\/1.1 400 [^]*streamed over HTTP\/1.1 only/);
     expect(await get('HTTP/1.1')).toMatch(/^HTTP\/1.1 200 /);
   });
+
+  test('while a service hangs, three requests take 7 seconds, and the next ones none', async () => {
+    await other.start();
+    await nginx.restart();
+    other.freeze();
+    const get = async (): Promise<number> => {
+      const startedMs = performance.now();
+      expect((await client.get('/v1/coops', { key })).status).toBe(200);
+      return performance.now() - startedMs;
+    };
+    try {
+      // They reach both services in turn.
+      const first = await Promise.all(Array.from({ length: 6 }, get));
+      expect(first.filter((ms) => ms > 6_500)).toHaveLength(3);
+      expect(Math.max(...first)).toBeLessThan(7_000 + MARGIN_MS);
+      for (const endMs = performance.now() + 3_000; performance.now() < endMs;) {
+        expect(await get()).toBeLessThan(MARGIN_MS);
+      }
+    } finally {
+      other.thaw();
+      await other.stop();
+      await nginx.restart();
+    }
+  }, 60_000);
+
+  test('a stream whose reader pauses for longer than nginx waits for a service is complete', async () => {
+    const contracts = Array.from({ length: 120 }, (_, at) => ({
+      ...contract(`ctr_${at}`),
+      description: 'Asphalt '.repeat(25_000),
+    }));
+    await publishLines(made.database, { ...SMALL_CATALOG, contracts });
+    const socket = connect({ port: nginx.port, host: '127.0.0.1', ...nginx.tls });
+    await once(socket, 'secureConnect');
+    const head = `Host: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+    socket.write(`GET /v1/contracts?format=ndjson HTTP/1.1\r\n${head}`);
+    await once(socket, 'readable');
+    await delay(8_000);
+    // More is left than all buffers on the way hold.
+    expect(service.output()).not.toContain('"route":"/v1/contracts"');
+    const [response] = parseResponses(await readToEnd(socket.resume()));
+    expect(response?.body.toString().split('\n')).toHaveLength(contracts.length + 1);
+  }, 60_000);
 
   test('partners get 500 with the error envelope if all services are down', async () => {
     await service.stop();

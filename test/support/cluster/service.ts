@@ -45,6 +45,15 @@ export class ServicePart {
     return ended;
   }
 
+  /** Suspends it without closing its connections, like a service that hangs. */
+  freeze(): void {
+    this.#serving?.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#serving?.kill('SIGCONT');
+  }
+
   /** Waits until it counts requests in Redis rather than in memory. */
   async countsInRedis(): Promise<void> {
     const isCounting = (): boolean => {
