@@ -67,14 +67,14 @@ describe('an unusable host is reported with what to do, and exit code 1', () => 
   });
 });
 
-test('a port in use is reported with its setting and what to do, also by workers', async () => {
+test('a port in use is reported with its setting and what to do, and nothing else, also by workers and a demo', async () => {
   const first = serve();
   const port = await first.port();
-  for (const workers of ['1', '2']) {
-    const second = serve('--port', String(port), '--workers', workers);
+  for (const option of ['--workers=1', '--workers=2', '--demo']) {
+    const second = serve('--port', String(port), option);
     expect(await second.exited).toEqual([1, null]);
     await second.closed;
-    expect(second.output()).toContain(
+    expect(second.output()).toBe(
       `error: cannot open the port of the API: listen EADDRINUSE: address already in use 127.0.0.1:${port}. ` +
         'Stop the process that uses it, such as another "pds serve", or choose another with PDS_PORT (or --port)\n',
     );

@@ -14,7 +14,7 @@ import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
-import { configOfProcess, hasDatabase, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { configOfProcess, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
@@ -56,8 +56,9 @@ export async function serve(
   }
   const admin = await openAdminPort(config, logger);
   try {
-    // A failed start creates no database.
-    if (!(await hasDatabase(config, 'serve'))) await checkPort(config);
+    // Nothing is logged, created or changed by a start that fails.
+    await checkPort(config);
+    logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
     const hasDemoKey = await prepareDatabase(config, demo, logger);
     const origin =
       workers > 1
@@ -81,12 +82,10 @@ async function openAdminPort(config: Config, logger: Logger): Promise<AdminServe
   }
   const address = await resolveHost(adminHost, 'PDS_ADMIN_HOST');
   const listening = startAdminServer({ name: adminHost, address, port: adminPort }, logger);
-  const admin = await listening.catch((error: unknown) => {
+  return listening.catch((error: unknown) => {
     if (!(error instanceof Error)) throw error;
     throw new OperatorError(describeListenError(error, ADMIN_PORT), { cause: error });
   });
-  logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
-  return admin;
 }
 
 async function serveFromThisProcess(config: Config, logger: Logger, admin: AdminServer): Promise<string> {
