@@ -98,7 +98,7 @@ export function rotateKey(
     const { environment, issuedExpiresAt, label } = old;
     const lifetimeMs = issuedExpiresAt === null ? null : Date.parse(issuedExpiresAt) - Date.parse(old.createdAt);
     const issued = await insertKey(transaction, nowMs, old.partner, { environment, lifetimeMs, label });
-    const earlierReplacements = await listActiveReplacements(transaction, nowMs, old);
+    const earlierReplacements = await listActiveReplacements(transaction, nowMs, keyId);
     const overlapEnd = formatTimestamp(nowMs + overlapMs);
     const earlierEnd = findEndOfRotation(old);
     const cappedEnd = issuedExpiresAt !== null && issuedExpiresAt < overlapEnd ? issuedExpiresAt : overlapEnd;
@@ -126,25 +126,17 @@ function findEndOfRotation({ expiresAt, issuedExpiresAt, replacedBy }: KeyDetail
   return replacedBy !== null || expiresAt !== issuedExpiresAt ? expiresAt : null;
 }
 
-/** The public IDs of active keys that replaced a key. The key has only the last of them, the audit trail all. */
-async function listActiveReplacements(
-  database: Database,
-  nowMs: number,
-  { id, replacedBy }: KeyDetails,
-): Promise<string[]> {
+/** The active keys that replaced a key, by ID. It has only the last of them, the audit trail all. */
+async function listActiveReplacements(database: Database, nowMs: number, keyId: string): Promise<string[]> {
   const entries = await database.kysely
     .selectFrom('access.audit')
     .select('details')
     .where('action', '=', 'key rotate')
-    .where('key_id', '=', id)
+    .where('key_id', '=', keyId)
     .execute();
-  const recorded = entries.map(({ details }) => (JSON.parse(details) as { replaced_by: string }).replaced_by);
-  const ids = replacedBy === null ? recorded : [...recorded, replacedBy];
-  const rows = await keyRows(database)
-    .where(isOneOf(database.engine, sql.ref('key.id'), ids))
-    .orderBy('key.created_at')
-    .orderBy('key.id')
-    .execute();
+  const ids = entries.map(({ details }) => (JSON.parse(details) as { replaced_by: string }).replaced_by);
+  const isReplacement = isOneOf(database.engine, sql.ref('key.id'), ids);
+  const rows = await keyRows(database).where(isReplacement).orderBy('key.created_at').orderBy('key.id').execute();
   return rows.filter((row) => withState(row, nowMs).state === 'active').map((row) => row.id);
 }
 

@@ -39,22 +39,22 @@ interface Blocked {
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);
   if (tables.length === 0) return [];
-  let seen = null as Blocked | null;
-  try {
-    await inTransaction(database, async ({ kysely }) => {
-      const { pid } = firstRow((await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely)).rows);
-      await sql`set local lock_timeout = ${sql.lit(WAIT_MS)}`.execute(kysely);
-      const names = sql.join(tables.map((table) => sql.table(table)));
-      const locked = sql`lock table ${names} in access share mode`.execute(kysely).then(() => true);
-      const isLocked = await Promise.race([locked, delay(LOOK_AFTER_MS, false, { ref: false })]);
-      if (!isLocked) seen = await readBlocked(database, pid);
-      await locked;
-    });
-    return [];
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== LOCK_TIMEOUT || seen === null) throw error;
-    return describe(seen);
-  }
+  const blocked = await inTransaction(database, async ({ kysely }) => {
+    const { pid } = firstRow((await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely)).rows);
+    await sql`set local lock_timeout = ${sql.lit(WAIT_MS)}`.execute(kysely);
+    const names = sql.join(tables.map((table) => sql.table(table)));
+    const locked = sql`lock table ${names} in access share mode`.execute(kysely).then(() => true);
+    const isLocked = await Promise.race([locked, delay(LOOK_AFTER_MS, false, { ref: false })]);
+    const seen = isLocked ? null : await readBlocked(database, pid);
+    return locked.then(
+      () => null,
+      (error: unknown) => {
+        if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
+        return seen;
+      },
+    );
+  });
+  return blocked === null ? [] : describe(blocked);
 }
 
 async function listReadableTables({ kysely }: Database): Promise<string[]> {
