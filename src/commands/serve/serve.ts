@@ -15,6 +15,7 @@ import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
 import { configOfProcess, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { backUpBeforeUpgrade } from '../migrating.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
