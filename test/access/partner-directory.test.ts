@@ -1,3 +1,4 @@
+import { AssertionError } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
@@ -55,7 +56,7 @@ async function newKey(environment: 'live' | 'test' = 'test', lifetimeMs: number 
 async function timeUntil(isChanged: () => Promise<boolean>): Promise<number> {
   const from = performance.now();
   while (!(await isChanged())) {
-    if (performance.now() - from > 5_000) throw new Error('nothing changed in 5 s');
+    if (performance.now() - from > 5_000) throw new AssertionError({ message: 'nothing changed in 5 s' });
     await sleep(5);
   }
   return performance.now() - from;

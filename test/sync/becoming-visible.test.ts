@@ -80,10 +80,12 @@ describe('an incremental sync includes', () => {
     expect(await sync('a', 'suppliers')).toEqual(['sup_2']);
   });
 
-  test('a draft once it is open, and not before', async () => {
+  test('a draft once it is open, and until then nobody gets it by its id either', async () => {
     const draft = { ...solicitation('sol_3', 3), status: 'draft' };
     await importLines({ solicitations: [draft] });
     expect(await sync('a', 'solicitations')).toEqual([]);
+    for (const name of ['all', 'a'])
+      expect((await service.get('/v1/solicitations/sol_3', { key: service.partner(name).key })).status).toBe(404);
     await importLines({ solicitations: [{ ...draft, status: 'open' }] });
     expect(await sync('a', 'solicitations')).toEqual(['sol_3']);
   });

@@ -1,0 +1,134 @@
+import {
+  ONLY_VISIBLE,
+  WITHIN_A_SECOND,
+  FEED,
+  AGREEMENT,
+  ISOLATION,
+  VISIBLE,
+  CHANGES,
+  DIRECTORY,
+  type Mutant,
+} from './mutant.ts';
+
+/** Faults in scope, keys and partners. */
+export const ACCESS: readonly Mutant[] = [
+  {
+    name: 'a coop shows solicitations of the lead entities of its contracts',
+    breaks: ONLY_VISIBLE,
+    file: 'src/resources/granted.ts',
+    original: 'return sql<SqlBool>`${isServed} and ${ofLeadEntity}`;',
+    replacement: `return sql<SqlBool>\`\${isServed} and (\${ofLeadEntity} or exists (select 1 from catalog.contracts as named
+        where named.lead_entity_id = record.lead_entity_id and \${isInList(engine, sql.ref('named.coop_id'), 'coops')}))\`;`,
+    tests: ISOLATION,
+  },
+  {
+    name: "a supplier is visible by any coop's contract",
+    breaks: ONLY_VISIBLE,
+    file: 'src/resources/granted.ts',
+    original:
+      "where path.supplier_id = ${parameter('id')} and ${isInList(engine, sql.ref('path.coop_id'), 'coops')}))`;",
+    replacement: "where path.supplier_id = ${parameter('id')} and path.coop_id is not null))`;",
+    tests: ISOLATION,
+  },
+  {
+    name: 'partners that see everything and others share a statement',
+    breaks: ONLY_VISIBLE,
+    file: 'src/resources/granted.ts',
+    original: 'statementKey: `${kind} by ${column}, ${key}`',
+    replacement: 'statementKey: `${kind} by ${column}`',
+    tests: AGREEMENT,
+  },
+  {
+    name: 'a draft is in lists',
+    breaks: ONLY_VISIBLE,
+    file: 'src/index/terms.ts',
+    original: "if (row.status === 'draft') return { texts: [], terms: [] };",
+    replacement: '',
+    tests: AGREEMENT,
+  },
+  {
+    name: 'a draft is shown by its id to partners that see everything',
+    breaks: ONLY_VISIBLE,
+    file: 'src/resources/granted.ts',
+    original: "if (key === 'everything') return kind === 'solicitations' ? isServed : sql<SqlBool>`1 = 1`;",
+    replacement: "if (key === 'everything') return sql<SqlBool>`1 = 1`;",
+    tests: VISIBLE,
+  },
+  {
+    name: 'a count with filters has no scope',
+    breaks: ONLY_VISIBLE,
+    file: 'src/paging/send.ts',
+    original: `conditionsIn, (conditions) =>
+        index.count(conditions),`,
+    replacement: `conditionsIn, (conditions) =>
+        index.count(conditions.length > 1 ? conditions.slice(1) : conditions),`,
+    tests: ISOLATION,
+  },
+  {
+    name: 'a cursor is not bound to its partner',
+    breaks: ONLY_VISIBLE,
+    file: 'src/http/request/page-parameters.ts',
+    original: `function macOf(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, content: Buffer): Buffer {
+  const bound = JSON.stringify([endpoint, partnerId, `,
+    replacement: `function macOf(secret: Buffer, { endpoint, filters }: CursorBinding, content: Buffer): Buffer {
+  const bound = JSON.stringify([endpoint, `,
+    tests: ISOLATION,
+  },
+  {
+    name: 'cached responses are shared by partners',
+    breaks: ONLY_VISIBLE,
+    file: 'src/http/response/response-cache.ts',
+    original: `function keyOf({ id }: PartnerState, url: string): string {
+  return \`\${id} \${url}\`;`,
+    replacement: `function keyOf({ revision }: PartnerState, url: string): string {
+  return \`\${revision} \${url}\`;`,
+    tests: ['test/security/cache-isolation.test.ts'],
+  },
+  {
+    name: 'a revoked key still works if it was cached',
+    breaks: WITHIN_A_SECOND,
+    file: 'src/access/key-admin.ts',
+    original: `await bumpRevision(transaction);
+    const nowMs = clock();
+    const before = await getKey(transaction, nowMs, keyId);`,
+    replacement: `const nowMs = clock();
+    const before = await getKey(transaction, nowMs, keyId);`,
+    tests: DIRECTORY,
+  },
+  {
+    name: 'a suspended partner is served from the cache',
+    breaks: WITHIN_A_SECOND,
+    file: 'src/access/partner-admin.ts',
+    original: `const timestamp = await nextCommitTimestamp(transaction, clock);
+    const id = await getPartnerId(transaction, name);
+    const changed = await transaction.kysely`,
+    replacement: `const timestamp = change === 'resume' ? await nextCommitTimestamp(transaction, clock) : formatTimestamp(clock());
+    const id = await getPartnerId(transaction, name);
+    const changed = await transaction.kysely`,
+    tests: DIRECTORY,
+  },
+  {
+    name: 'a key works at the millisecond of its end',
+    breaks: 'An expired key is rejected from its expiry on',
+    file: 'src/access/partner-directory.ts',
+    original: 'return this.#options.clock() < expiresAtMs ? owner : null;',
+    replacement: 'return this.#options.clock() <= expiresAtMs ? owner : null;',
+    tests: DIRECTORY,
+  },
+  {
+    name: 'an error repeats a whole key',
+    breaks: 'No log, metric, error or command line contains a key',
+    file: 'src/access/key-admin.ts',
+    original: 'pass only the public id, ${wholeKey.id}:',
+    replacement: 'pass only the public id of ${keyId}:',
+    tests: ['test/access/admin.test.ts'],
+  },
+  {
+    name: 'an ended grant does not narrow the feed',
+    breaks: FEED,
+    file: 'src/access/grant-admin.ts',
+    original: "await recordScopeChange(transaction, partnerId, timestamp, 'revoked grant');",
+    replacement: 'await recordScopeChange(transaction, partnerId, timestamp, null);',
+    tests: CHANGES,
+  },
+];

@@ -1,0 +1,88 @@
+import { SYNC, FEED, WHOLE, REMOVALS, VISIBLE, CHANGES, PUBLICATION, type Mutant } from './mutant.ts';
+
+/** Faults in imports and commands. */
+export const IMPORTS: readonly Mutant[] = [
+  {
+    name: 'the removal of a contract is forgotten for its second owner',
+    breaks: FEED,
+    file: 'src/publishing/write/departures.ts',
+    original: "contracts: ['id', 'lead_entity_id', 'coop_id'],",
+    replacement: "contracts: ['id', 'lead_entity_id'],",
+    tests: CHANGES,
+  },
+  {
+    name: '--replace also removes kinds without a file',
+    breaks: '--replace removes only records of kinds that have a file',
+    file: 'src/publishing/publish.ts',
+    original: 'const source = sources.find((candidate) => candidate.kind === kind);',
+    replacement: `const empty = { kind, name: \`\${kind}.ndjson\`, size: 0, async *open(): AsyncGenerator<Uint8Array> {} };
+    const source = sources.find((candidate) => candidate.kind === kind) ?? (options.replace === true ? empty : undefined);`,
+    tests: PUBLICATION,
+  },
+  {
+    name: 'the check of large removals counts the records that are added',
+    breaks: REMOVALS,
+    file: 'src/publishing/write/removals.ts',
+    original: 'stored: present.size - counts.added }',
+    replacement: 'stored: present.size - counts.removed }',
+    tests: PUBLICATION,
+  },
+  {
+    name: 'a dry run publishes',
+    breaks: 'A dry run is the same transaction, rolled back',
+    file: 'src/publishing/publish.ts',
+    original: 'if (!isChanged || options.dryRun === true) return',
+    replacement: 'if (!isChanged) return',
+    tests: PUBLICATION,
+  },
+  {
+    name: 'a renamed city service stays in contracts under its old name',
+    breaks: WHOLE,
+    file: 'src/publishing/write/rerender.ts',
+    original: "if (kind === 'suppliers' && to === 'city-services') continue;",
+    replacement: "if (to === 'city-services') continue;",
+    tests: PUBLICATION,
+  },
+  {
+    name: 'a renamed lead entity leaves the release of its solicitations as it was',
+    breaks: SYNC,
+    file: 'src/publishing/write/render-row.ts',
+    original: 'changed_publication: isUpdated || !isServedAlike ? release : stored.changed_publication,',
+    replacement: 'changed_publication: isUpdated ? release : stored.changed_publication,',
+    tests: PUBLICATION,
+  },
+  {
+    name: 'a supplier that a contract names again is not in a sync',
+    breaks: SYNC,
+    file: 'src/publishing/write/supplier-visibility.ts',
+    original:
+      'await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);',
+    replacement:
+      'await sql`delete from ${path} where supplier_id not in (select id from catalog.suppliers)`.execute(kysely);',
+    tests: VISIBLE,
+  },
+  {
+    name: 'timestamps leave no room for a watermark between them',
+    breaks: 'Timestamps are at least two milliseconds apart',
+    file: 'src/database/commit-timestamps.ts',
+    original: 'const MIN_DISTANCE_MS = 2;',
+    replacement: 'const MIN_DISTANCE_MS = 1;',
+    tests: PUBLICATION,
+  },
+  {
+    name: 'cron is not told of keys that end soon',
+    breaks: '"pds key list --expiring" exits with 1 if a key ends soon',
+    file: 'src/commands/actions/key.ts',
+    original: 'return keys.length === 0 ? 0 : 1;',
+    replacement: 'return 0;',
+    tests: ['test/commands/key-list.test.ts'],
+  },
+  {
+    name: 'pds diff exits with 0 if only removals differ',
+    breaks: '"pds diff" exits like diff(1)',
+    file: 'src/commands/actions/preview.ts',
+    original: '({ added, changed, removed }) => added + changed + removed > 0,',
+    replacement: '({ added, changed }) => added + changed > 0,',
+    tests: ['test/commands/diff.sqlite.test.ts'],
+  },
+];

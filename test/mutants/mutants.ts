@@ -1,0 +1,8 @@
+import { ACCESS } from './access.ts';
+import { ENGINES } from './engines.ts';
+import { IMPORTS } from './imports.ts';
+import { LISTS } from './lists.ts';
+import type { Mutant } from './mutant.ts';
+
+/** All planted faults. */
+export const MUTANTS: readonly Mutant[] = [...ACCESS, ...LISTS, ...IMPORTS, ...ENGINES];
