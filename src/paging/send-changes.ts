@@ -161,8 +161,8 @@ async function sendChangesStream(
     left: number,
     most: number,
   ) => {
-    const request = { position: from, limit: Math.min(most, left), now: formatTimestamp(clock()) };
-    const piece = await readChanges(database, partner, listing, request);
+    const wanted = { position: from, limit: Math.min(most, left), now: formatTimestamp(clock()) };
+    const piece = await readChanges(database, partner, listing, wanted);
     return { ...piece, hasMore: piece.next !== null && piece.count < left };
   };
   const { row, watermark } = await readInOneState<Beginning>(database, request, {

@@ -16,11 +16,10 @@ const CATALOG = {
 
 let service: TestService;
 /** How many statements a request has run, and what to do before one of them. */
-let statements: number;
-let beforeStatement: (number: number) => Promise<unknown> | undefined;
+let statements = 0;
+let beforeStatement: (number: number) => Promise<unknown> | undefined = () => undefined;
 
 beforeAll(async () => {
-  beforeStatement = () => undefined;
   service = await startService({
     catalog: CATALOG,
     clock,

@@ -71,7 +71,7 @@ export async function serveWithWorkers(
 /** How long requests wait for the primary process to count them. */
 const PRIMARY_TIMEOUT_MS = 1_000;
 
-/** Shorter than the primary's deadline, since the primary waits for this process; see there. */
+/** Shorter than the primary's deadline, since the primary waits for this process, and longer than `WAITS.drainMs`. */
 const CLOSE_DEADLINE_MS = 9_500;
 
 /**

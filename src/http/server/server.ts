@@ -72,10 +72,10 @@ export function createHttpServer(
 /** In milliseconds. Tests have shorter ones. */
 export const WAITS = {
   /**
-   * How long a finished response, or a stream of which nothing is read, can wait: this process holds the unread rest, on
-   * top of the megabytes that the operating system buffers per connection. Even a slow client that reads steadily has
-   * read a finished response long before. Of a stream, the kernel takes up to 1.5 MB at once, and then nothing until
-   * the client has read as much.
+   * How long a finished response can wait to be read, and a stream of which nothing is read: this process holds the
+   * unread rest, on top of the megabytes that the operating system buffers per connection. Even a slow client that
+   * reads steadily has read a finished response long before. Of a stream, the system takes up to 1.5 MB at once, and
+   * nothing more until the client has read as much: one that reads less than 50 to 100 kB a second can be cut.
    */
   unreadMs: 30_000,
   /** How long requests in flight can take after shutdown was announced: less than this process has (`closeAtEnd`). */
@@ -112,8 +112,8 @@ export class Connections extends Map<Socket, ServerResponse | null> {
   }
 
   /**
-   * Closes connections whose clients do not read; `OpenStreams` does it for streams. Node's own timeouts cover slow
-   * senders and fully idle connections only: a client that reads a byte now and then would hold its responses forever.
+   * Closes connections whose clients do not read; `OpenStreams` cuts streams. Node's own timeouts cover slow senders
+   * and fully idle connections only: a client that reads a byte now and then would hold its responses forever.
    */
   #closeUnread(server: Server): void {
     const unreadSinceMs = new WeakMap<ServerResponse, number>();
