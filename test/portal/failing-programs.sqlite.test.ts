@@ -156,7 +156,9 @@ describe.concurrent.each(PROGRAMS.map((program) => [program.name, program] as co
         await mkdir(join(project.directory, name), { recursive: true });
         const before = await readKept(name);
         const ran = await run();
-        expect(ran.code, `${what}, byte ${server.lastCut}\n${ran.stdout}${ran.stderr}`).toSatisfy((code) => code !== null && code !== 0);
+        expect(ran.code, `${what}, byte ${server.lastCut}\n${ran.stdout}${ran.stderr}`).toSatisfy(
+          (code) => code !== null && code !== 0,
+        );
         expect(ran.stderr.trim(), what).not.toBe('');
         expect(await readKept(name), what).toEqual(before);
         return ran;
