@@ -24,7 +24,10 @@ export interface ChangeFilters {
   readonly updated_since?: string | Date | undefined;
   /** Default: all that your key can read. Keep to the same kinds for as long as you keep a copy. */
   readonly kinds?: readonly FeedKind[] | undefined;
-  /** The cursor of an earlier listing with the same filters, to continue it. */
+  /**
+   * The cursor of an earlier listing with the same filters, to continue it. If the service can no longer continue that
+   * listing, it throws `ValidationFailedError`: begin again with the same `updated_since`, without a cursor.
+   */
   readonly cursor?: string | undefined;
   /** Changes in a piece: 1 to 100,000. */
   readonly limit?: number | undefined;

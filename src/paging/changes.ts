@@ -5,7 +5,7 @@ import type { Engine, OpenDatabase, Query } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow } from '../database/statement.ts';
 import type { IndexedKind } from '../kinds.ts';
-import { readDepartures, type FindDeparted } from './departed-records.ts';
+import type { ListedDepartures } from './departed-records.ts';
 import { inState, type Listing, type PageRequest } from './pages.ts';
 import { readPiece, type StreamPiece } from './pieces.ts';
 import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './one-state.ts';
@@ -48,6 +48,7 @@ export interface ChangesListing {
   readonly watermark: string | null;
   /** Whether the first page was that of a complete listing; null on the first page, which decides. */
   readonly isComplete: boolean | null;
+  readonly departures: ListedDepartures;
 }
 
 /** The decision whether a listing is complete, with the events by which `readInOneState` proves it. */
@@ -72,7 +73,7 @@ export class OutdatedListingError extends Error {
 export async function readFeedState(
   database: OpenDatabase,
   partnerId: number,
-  { updatedSince, watermark, isComplete }: ChangesListing,
+  { updatedSince, watermark, isComplete }: Omit<ChangesListing, 'departures'>,
 ): Promise<FeedState> {
   const since = await readSince(database, partnerId, updatedSince, watermark);
   const complete = since === null ? 'first' : reasonOf(since);
@@ -105,7 +106,6 @@ export async function readChanges(
   // Nearly all requests of a client that follows the feed: nothing has changed, so nothing is searched.
   if (since !== null && lastEvent(seen) < since.from)
     return { ...seen, bytes: new Uint8Array(), count: 0, hasMore: false, next: null, complete };
-  const findDeparted = since === null ? null : await readDepartures(database, seen.catalog, since);
   const parts: Uint8Array[] = [];
   let count = 0;
   let next: FeedPosition | null = position;
@@ -113,13 +113,12 @@ export async function readChanges(
     const { kind, after }: FeedPosition = next;
     const feedKind = kinds[kind];
     if (feedKind === undefined) throw new Error(`the feed has no kind ${kind}`);
-    const request = { since, findDeparted, seen, after, limit: limit - count, now };
-    const part = await readPart(database, partner, feedKind, request);
+    const request = { since, seen, after, limit: limit - count, now };
+    const part = await readPart(database, partner, feedKind, listing.departures, request);
     parts.push(part.bytes);
     count += part.count;
     const nextKind: FeedPosition | null = kind + 1 < kinds.length ? { kind: kind + 1, after: null } : null;
     next = part.after === null ? nextKind : { kind, after: part.after };
-    // A full part, or one that had to examine many departures.
     if (part.after !== null) break;
   }
   return { ...seen, bytes: Buffer.concat(parts), count, hasMore: next !== null, next, complete };
@@ -133,8 +132,6 @@ interface Part {
 }
 
 interface PartRequest extends PageRequest {
-  /** Null in a complete listing, which has no removals. */
-  readonly findDeparted: FindDeparted | null;
   readonly seen: SeenEvents;
 }
 
@@ -143,14 +140,18 @@ async function readPart(
   database: OpenDatabase,
   { id, scope }: Partner,
   feedKind: FeedKind,
-  { since, findDeparted, seen, after, limit, now }: PartRequest,
+  departures: ListedDepartures,
+  { since, seen, after, limit, now }: PartRequest,
 ): Promise<Part> {
   const { kind, listing } = feedKind;
-  const departed = findDeparted === null ? null : await findDeparted(kind, scope, after, limit);
-  const removed = departed === null ? [] : await withoutVisible(database, scope, feedKind, departed.ids, seen.catalog);
+  const { catalog } = seen;
+  // A complete listing has no removals.
+  const departed =
+    since === null ? null : await departures.find(database, kind, { catalog, scope, since }, after, limit);
+  const removed = departed === null ? [] : await withoutVisible(database, scope, feedKind, departed.ids, catalog);
   const until = departed?.until ?? null;
   const records = await readPiece(database, listing, { id, scope }, { since, after, until, limit, now });
-  inState(seen.catalog, records);
+  inState(catalog, records);
   const lastRecord = records.hasMore ? records.last_key : null;
   if (removed.length === 0) return { bytes: records.bytes, count: records.count, after: lastRecord ?? until };
   const lines = [...linesOf(records.bytes, kind), ...removed.map((removedId) => removalOf(kind, removedId))]

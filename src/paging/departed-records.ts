@@ -1,121 +1,245 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import { compareBytewise } from '../bytewise.ts';
-import type { OpenDatabase } from '../database/database.ts';
+import type { Engine, OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
-import { firstRow, limitParameter, parameter } from '../database/statement.ts';
+import { inBatches } from '../database/rows.ts';
+import { firstRow, isInList, isLookedUp, limitParameter, listedRows, parameter } from '../database/statement.ts';
 import type { ChangedSince } from '../index/conditions.ts';
 import type { IndexedKind } from '../kinds.ts';
+import { addMilliseconds } from '../timestamp.ts';
 import { inState } from './pages.ts';
 
-/** A statement reads at most this many departures: some milliseconds. */
+/** A statement examines at most this many departures: some milliseconds. */
 const MAX_DEPARTURES = 5_000;
 
-/** A departure, with the timestamp of its release. Nulls if there is none. */
-interface StoredDeparture {
-  readonly catalog: string;
-  readonly kind: IndexedKind | null;
-  readonly id: string | null;
-  readonly owner: string | null;
-  readonly instant: string | null;
-}
+/** Owners in a statement, so that it can examine some departures of each. */
+const MAX_OWNERS = 500;
 
-type Departure = { readonly [Name in keyof StoredDeparture]: NonNullable<StoredDeparture[Name]> };
+/** The state in which departures are read. */
+interface DepartureState {
+  readonly catalog: string;
+  readonly scope: Scope;
+  readonly since: ChangedSince;
+}
 
 /** Records that left a scope. They can still be visible in another way. */
 interface DepartedRecords {
   /** In order. */
   readonly ids: readonly string[];
-  /** The last id that was examined; null if there are none after it. */
+  /** The last of them; null if there are none after it. */
   readonly until: string | null;
 }
 
-/**
- * Finds the first records of a kind after an id: those that left the scope since a timestamp, and that it saw before,
- * since it had the owner's grant earlier.
- */
-export type FindDeparted = (
-  kind: IndexedKind,
-  scope: Scope,
-  after: string | null,
-  limit: number,
-) => Promise<DepartedRecords>;
+/** Departures of a kind that were read by id in one state. */
+interface ReadingById extends Pick<DepartureState, 'catalog' | 'scope'> {
+  readonly kind: IndexedKind;
+  /** The id after which they begin. */
+  readonly after: string;
+  /** The owners that have more, each with the last id that was read. */
+  readonly owners: Map<string, { readonly owner: string; readonly at: string; until: string }>;
+  readonly found: Set<string>;
+}
 
 /**
- * Opens the departures since a timestamp. Usually those since its release are few, and are read at once by the index on
- * the release. Otherwise they are read by kind and id, a bounded number at a time, whatever their releases.
+ * The departures of a listing since a timestamp, of records that the partner saw before: it had the owner's grant earlier.
+ * Departures of other owners are not examined, so neither cursors nor the number of pages depend on them.
  *
- * @throws OtherStateError if the catalog is in another state.
+ * If they are few, they are read once for each state of the catalog. Otherwise they are read by id, some at a time.
  */
-export async function readDepartures(
-  database: OpenDatabase,
-  catalog: string,
-  { from, release }: ChangedSince,
-): Promise<FindDeparted> {
-  const read = async (
-    name: string,
-    build: () => RawBuilder<StoredDeparture>,
-    values: object,
-    most: number,
-  ): Promise<Departure[]> => {
-    const rows = await database.run(name, build, { ...values, rows: most + 1 });
-    inState(catalog, firstRow(rows));
-    return rows.filter((row): row is Departure => row.id !== null);
-  };
-  const recent = await read('departures by release', () => departuresByRelease, { release }, MAX_DEPARTURES);
-  if (recent.length <= MAX_DEPARTURES) {
-    return async (kind, scope, after, limit) => {
-      const isNext = ({ kind: of, id }: Departure): boolean => of === kind && compareBytewise(id, after ?? '') > 0;
-      return firstOf(recent.filter(isNext), scope, from, limit, null);
-    };
+export class ListedDepartures {
+  readonly #kinds: readonly IndexedKind[];
+  #areMany: boolean;
+  #few: (Pick<DepartureState, 'catalog' | 'scope'> & { readonly ids: ReadonlyMap<string, readonly string[]> }) | null =
+    null;
+  /** How far the owners were read by id, so that the next piece of a stream reads nothing again. */
+  #reading: ReadingById | null = null;
+  #examined = 0;
+
+  /** @param areMany whether an earlier page found that they are many, so that this one need not count them. */
+  constructor(kinds: readonly IndexedKind[], areMany: boolean) {
+    this.#kinds = kinds;
+    this.#areMany = areMany;
   }
-  return async (kind, scope, after, limit) => {
-    for (let most = MAX_DEPARTURES; ; most *= 2) {
-      const rows = await read('departures by id', () => departuresById, { kind, after: after ?? '' }, most);
-      if (rows.length <= most) return firstOf(rows, scope, from, limit, null);
-      // The last record may have left more owners than were read, and be the only one.
-      const whole = rows.filter(({ id }) => id !== rows.at(-1)?.id);
-      if (whole.length > 0) return firstOf(whole, scope, from, limit, whole.at(-1)?.id ?? null);
+
+  get areMany(): boolean {
+    return this.#areMany;
+  }
+
+  /** The number of departures that were examined so far. */
+  get examined(): number {
+    return this.#examined;
+  }
+
+  /**
+   * Finds the first departures of a kind after an id.
+   *
+   * @throws OtherStateError if the catalog is in another state.
+   */
+  async find(
+    database: OpenDatabase,
+    kind: IndexedKind,
+    state: DepartureState,
+    after: string | null,
+    limit: number,
+  ): Promise<DepartedRecords> {
+    const few = this.#areMany ? null : await this.#readFew(database, state);
+    if (few === null) return this.#findById(database, kind, state, after ?? '', limit);
+    return firstOf(
+      (few.get(kind) ?? []).filter((id) => compareBytewise(id, after ?? '') > 0),
+      limit,
+    );
+  }
+
+  /** The ids of each kind, in order; null if they are many. */
+  async #readFew(
+    database: OpenDatabase,
+    { catalog, scope, since }: DepartureState,
+  ): Promise<ReadonlyMap<string, readonly string[]> | null> {
+    if (this.#few?.catalog === catalog && this.#few.scope === scope) return this.#few.ids;
+    const ids = new Map<string, Set<string>>(this.#kinds.map((kind) => [kind, new Set()]));
+    let left = MAX_DEPARTURES;
+    for (const owners of inBatches(ownersIn(scope, since), MAX_OWNERS)) {
+      const values = { owners: JSON.stringify(owners), kinds: [...this.#kinds], rows: left + 1 };
+      const rows = await database.run('departures by release', () => departuresByRelease(database.engine), values);
+      inState(catalog, firstRow(rows));
+      for (const { kind, id } of rows) {
+        if (id === null || kind === null) continue;
+        ids.get(kind)?.add(id);
+        left -= 1;
+      }
+      if (left >= 0) continue;
+      this.#examined += MAX_DEPARTURES;
+      this.#areMany = true;
+      return null;
     }
-  };
+    this.#examined += MAX_DEPARTURES - left;
+    this.#few = {
+      catalog,
+      scope,
+      ids: new Map(Array.from(ids, ([kind, of]) => [kind, [...of].sort(compareBytewise)])),
+    };
+    return this.#few.ids;
+  }
+
+  /** Reads some departures of each owner, and more of those whose last one is before what is needed of the others. */
+  async #findById(
+    database: OpenDatabase,
+    kind: IndexedKind,
+    { catalog, scope, since }: DepartureState,
+    after: string,
+    limit: number,
+  ): Promise<DepartedRecords> {
+    const reading = this.#reading;
+    const isContinued =
+      reading?.kind === kind &&
+      reading.catalog === catalog &&
+      reading.scope === scope &&
+      compareBytewise(reading.after, after) <= 0;
+    const owners = isContinued
+      ? reading.owners
+      : new Map(ownersIn(scope, since).map(([owner, at]) => [owner, { owner, at, until: after }]));
+    const found = new Set(isContinued ? [...reading.found].filter((id) => compareBytewise(id, after) > 0) : []);
+    for (const owner of owners.values()) if (compareBytewise(owner.until, after) < 0) owner.until = after;
+    this.#reading = { kind, catalog, scope, after, owners, found };
+    for (let rows = limit + 1; ; rows *= 2) {
+      // All departures up to here were examined.
+      const until = firstInOrder(Array.from(owners.values(), (owner) => owner.until));
+      const ids = until === null ? [...found] : [...found].filter((id) => compareBytewise(id, until) <= 0);
+      if (until === null || ids.length > limit) return firstOf(ids.sort(compareBytewise), limit);
+      const behind = [...owners.values()].filter((owner) => owner.until === until);
+      for (const batch of inBatches(behind, MAX_OWNERS)) {
+        await nextTick();
+        const most = Math.min(rows, Math.floor(MAX_DEPARTURES / batch.length));
+        const read = await database.run('departures by id', () => departuresById(database.engine), {
+          kind,
+          owners: JSON.stringify(batch.map((owner) => [owner.owner, owner.at, owner.until])),
+          rows: most,
+        });
+        inState(catalog, firstRow(read));
+        for (const { owner, first, departed } of read) {
+          const departures = departed?.split(' ').map(parseDeparture) ?? [];
+          this.#examined += departures.length;
+          for (const { id, release } of departures) if (first !== null && release >= first) found.add(id);
+          const last = departures.at(-1);
+          const ofOwner = owners.get(owner);
+          if (ofOwner === undefined || last === undefined || departures.length < most) owners.delete(owner);
+          else ofOwner.until = last.id;
+        }
+      }
+    }
+  }
 }
 
-function firstOf(
-  departures: readonly Departure[],
-  scope: Scope,
-  from: string,
-  limit: number,
-  until: string | null,
-): DepartedRecords {
-  const isTold = ({ owner, instant }: Departure): boolean => {
-    const grantedAt = grantOf(scope, owner);
-    return instant >= from && grantedAt !== null && grantedAt < instant;
-  };
-  const ids = [...new Set(departures.filter(isTold).map(({ id }) => id))].sort(compareBytewise);
+function firstOf(ids: readonly string[], limit: number): DepartedRecords {
   const shown = ids.slice(0, limit);
-  return { ids: shown, until: shown.length < ids.length ? (shown.at(-1) ?? null) : until };
+  return { ids: shown, until: shown.length < ids.length ? (shown.at(-1) ?? null) : null };
 }
 
-/** When the partner got access to what the owner has; null if it has none. */
-function grantOf({ everythingSince, leadEntities, coops }: Scope, owner: string): string | null {
-  if (owner === 'everything') return everythingSince;
-  const separator = owner.indexOf(':');
-  const grants = owner.slice(0, separator) === 'coop' ? coops : leadEntities;
-  return grants.get(owner.slice(separator + 1)) ?? null;
+function firstInOrder(ids: readonly string[]): string | null {
+  return ids.reduce<string | null>(
+    (first, id) => (first === null || compareBytewise(id, first) < 0 ? id : first),
+    null,
+  );
 }
 
-const departures = (selected: RawBuilder<unknown>): RawBuilder<StoredDeparture> => sql<StoredDeparture>`
-  select state.catalog, departed.kind, departed.id, departed.owner,
-    (select instant from catalog.publications where number = departed.release) as instant
-  from (select ${catalogState} as catalog) as state
-  left join (select kind, id, owner, release from catalog.departures where ${selected} limit ${limitParameter('rows')})
-    as departed on 1 = 1
-  order by departed.kind, departed.id`;
+/** The owners that a partner was granted, each with the timestamp after which it is told what leaves them. */
+function ownersIn(
+  { everythingSince, leadEntities, coops }: Scope,
+  { from }: ChangedSince,
+): [owner: string, after: string][] {
+  const grants = [
+    ...(everythingSince === null ? [] : [['everything', everythingSince] as const]),
+    ...Array.from(leadEntities, ([id, grantedAt]) => [`lead_entity:${id}`, grantedAt] as const),
+    ...Array.from(coops, ([id, grantedAt]) => [`coop:${id}`, grantedAt] as const),
+  ];
+  const before = addMilliseconds(from, -1);
+  return grants.map(([owner, grantedAt]) => [owner, grantedAt > before ? grantedAt : before]);
+}
 
-/** Served by the index on the release. */
-export const departuresByRelease = departures(sql`release >= ${parameter('release')} order by release`);
+function parseDeparture(text: string): { id: string; release: number } {
+  const [release, id = ''] = text.split(':');
+  return { id, release: Number(release) };
+}
 
-/** Served by the primary key. */
-export const departuresById = departures(
-  sql`kind = ${parameter('kind')} and id > ${parameter('after')} order by kind, id, owner`,
-);
+/** The number of the first release that an owner of the parameter `owners` is told of; null if there is none yet. */
+const firstRelease = sql<number | null>`(select number from catalog.publications where instant > owned.after
+  order by instant limit 1)`;
+
+/**
+ * The first departures of the owners in the parameter `owners` since their releases, in any order; nulls if there are
+ * none. Served by the index on owner, kind and release.
+ */
+export function departuresByRelease(
+  engine: Engine,
+): RawBuilder<{ catalog: string; kind: string | null; id: string | null }> {
+  return sql<{ catalog: string; kind: string | null; id: string | null }>`
+    select state.catalog, departed.kind, departed.id
+    from (select ${catalogState} as catalog) as state
+    left join (
+      select departure.kind, departure.id
+      from ${listedRows(engine, 'owners', { owner: 'text', after: 'text' }, 'owned')}
+      cross join catalog.departures as departure
+      where ${isLookedUp(engine, 'departure.owner', 'owned.owner')}
+        and ${isInList(engine, sql.ref('departure.kind'), 'kinds')} and departure.release >= ${firstRelease}
+      limit ${limitParameter('rows')}
+    ) as departed on 1 = 1`;
+}
+
+/**
+ * The first departures of each owner in the parameter `owners` after an id, as `release:id`, separated by blanks, with
+ * the first release that counts. Served by the primary key.
+ */
+export function departuresById(
+  engine: Engine,
+): RawBuilder<{ catalog: string; owner: string; first: number | null; departed: string | null }> {
+  return sql<{ catalog: string; owner: string; first: number | null; departed: string | null }>`
+    select state.catalog, owned.owner, ${firstRelease} as first,
+      (select string_agg(departure.release || ':' || departure.id, ' ' order by departure.id) from (
+        select id, release from catalog.departures
+        where owner = owned.owner and kind = ${parameter('kind')} and id > owned.id
+        order by id limit ${limitParameter('rows')}) as departure) as departed
+    from (select ${catalogState} as catalog) as state
+    cross join ${listedRows(engine, 'owners', { owner: 'text', after: 'text', id: 'text' }, 'owned')}`;
+}

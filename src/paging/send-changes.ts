@@ -18,10 +18,11 @@ import {
   type FeedKind,
   type FeedPosition,
 } from './changes.ts';
+import { ListedDepartures } from './departed-records.ts';
 import { readInOneState, lastEvent } from './one-state.ts';
 import { inState, UNLIMITED } from './pages.ts';
 import { FIRST_PIECE_RECORDS, NO_PIECE, readPieces } from './pieces.ts';
-import { sendBytes } from './stream.ts';
+import { sendBytes, unitsOf } from './stream.ts';
 
 interface ChangesRequest {
   readonly position: FeedPosition;
@@ -31,6 +32,7 @@ interface ChangesRequest {
    * Limits the listing to the kinds that the partner can read.
    *
    * @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested.
+   * @throws OutdatedListingError if it can no longer read a kind that the request does not name, but its cursor.
    */
   readonly listingFor: (partner: Partner) => ChangesListing;
 }
@@ -80,12 +82,16 @@ function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]): C
       const all = feedKinds.map(({ kind }) => kind);
       // Only the partner as it is read for decides: this process may not know yet that it can read more kinds.
       const requested = began?.kinds ?? kinds ?? all.filter((kind) => isAllowed(partner, kind));
+      // Without the cursor, the same request lists the kinds that the partner can read by now.
+      if (began !== null && kinds === undefined && !requested.every((kind) => isAllowed(partner, kind)))
+        throw new OutdatedListingError();
       checkKinds(partner, requested);
       return {
         kinds: feedKinds.filter(({ kind }) => requested.includes(kind)),
         updatedSince,
         watermark: cursor?.watermark ?? null,
         isComplete: began?.isComplete ?? null,
+        departures: new ListedDepartures(requested, began?.hasManyRemovals ?? false),
       };
     },
   };
@@ -122,6 +128,7 @@ async function sendPage(
   });
   const isComplete = row.complete !== null;
   countComplete(services, request, changes, row.complete);
+  await charge(request, reply, { from: 1, to: row.count + row.listing.departures.examined });
   const { next_cursor, ...end } = endOf(services, changes, { ...row.listing, watermark, isComplete }, row.next);
   const meta = { next_cursor, limit, ...end };
   const items = Buffer.from(row.bytes).toString().trimEnd().replaceAll('\n', ',');
@@ -200,14 +207,28 @@ async function sendChangesStream(
       return readFrom(partner, begun, next ?? FEED_START, left, most);
     };
     const pieces = { scope: row.scope, watermark, first: row };
+    let charged = row.total;
     for await (const piece of readPieces<ChangesPiece>(services, request, pieces, { forget, read })) {
       ({ next } = piece);
       left -= piece.count;
+      const examined = row.total + begun.departures.examined;
+      await charge(request, reply, { from: charged, to: examined });
+      charged = examined;
       if (piece.count > 0) yield piece.bytes;
     }
     yield Buffer.from(`${JSON.stringify({ meta: endOf(services, changes, begun, next) })}\n`);
   }
   return sendBytes(request, reply, { etag: row.etag, total: row.total, format: 'ndjson', name: 'changes' }, lines());
+}
+
+/** Charges the partner's limit for the records and departures that were examined since the last charge. */
+async function charge(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  const units = unitsOf(request.partner, to) - unitsOf(request.partner, from);
+  if (units > 0) await request.countMore(reply, units);
 }
 
 /** Counts and logs a complete listing on its first page: the client reads everything again. */
@@ -235,14 +256,22 @@ function endOf(
   const { watermark, isComplete: reset } = listing;
   if (next === null) return { next_cursor: null, reset, watermark };
   // Later pages keep the mode and the kinds of the first.
-  const after = [reset ? 'complete' : 'changes', kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
+  const mode = reset ? 'complete' : listing.departures.areMany ? 'many' : 'changes';
+  const after = [mode, kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
   return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, watermark: null };
 }
 
-function parsePosition(text: string): FeedPosition & { isComplete: boolean; kinds: readonly IndexedKind[] } {
+interface CursorPosition extends FeedPosition {
+  readonly isComplete: boolean;
+  readonly hasManyRemovals: boolean;
+  readonly kinds: readonly IndexedKind[];
+}
+
+function parsePosition(text: string): CursorPosition {
   const [mode, kinds = '', kind, after = ''] = text.split(' ');
   return {
     isComplete: mode === 'complete',
+    hasManyRemovals: mode === 'many',
     kinds: kinds.split(',') as IndexedKind[],
     kind: Number(kind),
     after: after === '' ? null : after,

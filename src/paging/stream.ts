@@ -1,7 +1,7 @@
 import { pipeline, Readable, type Writable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Scope } from '../access/scope.ts';
+import type { Partner, Scope } from '../access/scope.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import { firstRow } from '../database/statement.ts';
 import { type Format, encodeCursor } from '../http/request/page-parameters.ts';
@@ -130,6 +130,11 @@ interface StreamHead {
   readonly more?: Readonly<Record<string, string>>;
 }
 
+/** What reading so many records costs of the partner's limit: at least the request itself, at most half of the limit. */
+export function unitsOf({ requestsPerMinute }: Pick<Partner, 'requestsPerMinute'>, records: number): number {
+  return Math.max(1, Math.min(Math.ceil(records / RECORDS_PER_UNIT), Math.floor(requestsPerMinute / 2)));
+}
+
 /**
  * Sends a stream, or 304 if the client has what the tag identifies.
  *
@@ -146,7 +151,7 @@ export async function sendBytes(
   const isNotModified = isUnchanged(headers['if-none-match'], etag);
   if (!isNotModified && method !== 'HEAD') {
     request.server.openStreams.open(request, reply);
-    const units = Math.min(Math.ceil(total / RECORDS_PER_UNIT), Math.floor(partner.requestsPerMinute / 2));
+    const units = unitsOf(partner, total);
     // The request itself was counted as one.
     if (units > 1) await request.countMore(reply, units - 1);
   }

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import type { Database } from '../../src/database/database.ts';
+import { inTransaction, type Database } from '../../src/database/database.ts';
 import { insertRows } from '../../src/database/rows.ts';
 import type { Get, HttpResponse } from '../support/client.ts';
 
@@ -114,15 +114,21 @@ export class FeedCopy {
   }
 }
 
-/** Stores that contracts left owners with the last release. */
+/** The id in a cursor, after which the next page begins; null if it is the start of a kind. */
+export function idInCursor(cursor: string): string | null {
+  const id = Buffer.from(cursor, 'base64url').subarray(6, -16).toString().split(' ').at(-1);
+  return id === '' || id === undefined ? null : id;
+}
+
+/** Stores that contracts left owners, with the last release or another one. */
 export async function insertDepartures(
   database: Database,
-  rows: readonly { readonly id: string; readonly owner: string }[],
+  rows: readonly { readonly id: string; readonly owner: string; readonly release?: number }[],
 ): Promise<void> {
   const { last: release } = await database.kysely
     .selectFrom('catalog.publications')
     .select((eb) => eb.fn.max('number').as('last'))
     .executeTakeFirstOrThrow();
-  const departures = rows.map((row) => ({ kind: 'contracts' as const, ...row, release }));
-  await insertRows(database, 'catalog.departures', departures);
+  const departures = rows.map((row) => ({ kind: 'contracts' as const, release, ...row }));
+  await inTransaction(database, (transaction) => insertRows(transaction, 'catalog.departures', departures));
 }

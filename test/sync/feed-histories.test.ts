@@ -7,7 +7,7 @@ import { makePartner, type TestPartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { startService, type ServingProcess, type TestService } from '../support/service.ts';
-import { FeedCopy } from './feed-copy.ts';
+import { FeedCopy, idInCursor } from './feed-copy.ts';
 import {
   apply,
   COOPS,
@@ -165,13 +165,17 @@ class History {
       return;
     }
     this.#removed.push(...items.filter(({ removed }) => removed === true).map(({ kind, id }) => `${kind} ${id}`));
-    if (meta.next_cursor !== null) return;
-    if (meta.reset) expect(this.#removed).toEqual([]);
-    // Nothing is told of that the partner did not see since its watermark.
+    // Nothing is told of that the partner did not see since its watermark, nor is it in a cursor.
     const from = this.#since;
     const first = this.#states.findLastIndex(({ at }) => from !== null && at < from);
     const seen = new Set(this.#states.slice(Math.max(0, first)).flatMap((state) => [...state.visible]));
     for (const key of this.#removed) expect(seen, `${key} was visible since ${String(from)}`).toContain(key);
+    if (meta.next_cursor === null) {
+      if (meta.reset) expect(this.#removed).toEqual([]);
+      return;
+    }
+    const id = idInCursor(meta.next_cursor);
+    if (id !== null) expect(Array.from(seen, (key) => key.split(' ')[1])).toContain(id);
   }
 }
 

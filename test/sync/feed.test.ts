@@ -11,7 +11,7 @@ import {
   type ImportLines,
 } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { FeedCopy, getChanges, insertDepartures, type FeedPage } from './feed-copy.ts';
+import { FeedCopy, getChanges, type FeedPage } from './feed-copy.ts';
 
 let service: TestService;
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
@@ -175,34 +175,6 @@ describe('lists as removed', () => {
     expect(await changes('a')).toEqual(['+sol_2']);
   });
 
-  test('each of more removals than one statement reads', async () => {
-    const owners = ['coop:co_p', 'coop:co_q', 'coop:co_r', 'lead_entity:le_a'];
-    const ids = Array.from({ length: 1_300 }, (_, number) => `gone_${String(number).padStart(4, '0')}`);
-    // A statement reads 5,000 rows: some of the owners of gone_1250. Only that one, and the last, were visible to "a".
-    const isSeen = (id: string): boolean => id === 'gone_1250' || id === ids.at(-1);
-    const rows = ids.flatMap((id) =>
-      owners.flatMap((owner) =>
-        owner === 'lead_entity:le_a' && !isSeen(id) ? [{ id, owner: 'everything' }] : { id, owner },
-      ),
-    );
-    await publish({ suppliers: [supplier('sup_new')] });
-    await insertDepartures(service.database, rows);
-    expect(await changes('a')).toEqual(['-gone_1250', '-gone_1299']);
-    expect(await changes('x')).toEqual([]);
-    const everything = ids.filter((id) => !isSeen(id)).map((id) => `-${id}`);
-    expect((await changes('all')).slice(0, -1)).toEqual(everything);
-  });
-
-  test('a record that left more owners than one statement reads', async () => {
-    // Those of "a" are read last.
-    const coops = Array.from({ length: 5_100 }, (_, number) => `coop:co_${number}`);
-    const rows = ['gone_1', 'gone_2'].flatMap((id) => [...coops, 'lead_entity:le_a'].map((owner) => ({ id, owner })));
-    await publish({ suppliers: [supplier('sup_new')] });
-    await insertDepartures(service.database, rows);
-    expect(await changes('a')).toEqual(['-gone_1', '-gone_2']);
-    expect(await changes('x')).toEqual([]);
-  });
-
   test('nothing that came back meanwhile', async () => {
     await replace({ contracts: [] });
     await publish({ contracts: CATALOG.contracts });
@@ -296,4 +268,29 @@ describe('a listing', () => {
     await service.noticeChanges();
     expect((await getChanges(service.get, key, {})).status).toBe(403);
   });
+
+  test.each(['json', 'ndjson'] as const)(
+    'as %s that its kinds end is refused, and begins again with those that the partner can read by then',
+    async (format) => {
+      const { key } = service.partner('all');
+      await publish({ suppliers: [supplier('sup_new'), supplier('sup_newer')] });
+      const since = { format, limit: '1', updated_since: copies['all']?.watermark ?? '' };
+      const begun = [
+        [{ format, limit: '1' }, 400],
+        [since, 400],
+        [{ ...since, kinds: 'contracts,suppliers' }, 403],
+      ] as const;
+      const cursors = [];
+      for (const [query] of begun) cursors.push((await getChanges(service.get, key, query)).meta?.next_cursor ?? '');
+      await setPartner(service.database, clock, 'all', { kinds: ['contracts', 'coops'] });
+      await service.noticeChanges();
+      for (const [index, [query, status]] of begun.entries()) {
+        const refused = await getChanges(service.get, key, { ...query, cursor: cursors[index] ?? '' });
+        expect(refused.status).toBe(status);
+        const again = await getChanges(service.get, key, query);
+        expect(again.status).toBe(status === 400 ? 200 : 403);
+        if (status === 400) expect([again.meta?.reset, shown([again])]).toEqual([true, ['+ctr_1']]);
+      }
+    },
+  );
 });

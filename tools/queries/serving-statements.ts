@@ -160,8 +160,18 @@ function templates(engine: Engine): Template[] {
         inCatalogState(visibleIds(engine, kind, key)),
       ]),
     ]),
-    ['changes', 'departures by release', 'The removals since a watermark, if they are few.', departuresByRelease],
-    ['changes', 'departures by id', 'The removals of a kind after an id, if there are more.', departuresById],
+    [
+      'changes',
+      'departures by release',
+      'The removals since a watermark, if they are few.',
+      departuresByRelease(engine),
+    ],
+    [
+      'changes',
+      'departures by id',
+      'The removals of a kind from each granted owner after an id, if there are more.',
+      departuresById(engine),
+    ],
     [
       'lists',
       'certifications',

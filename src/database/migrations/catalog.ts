@@ -55,7 +55,8 @@ create table catalog.index_blocks (
 
 const FEED_TABLES = `
 create table catalog.departures (
-  kind TEXT not null, id TEXT not null, owner TEXT not null, release bigint not null, primary key (kind, id, owner));
+  kind TEXT not null, id TEXT not null, owner TEXT not null, release bigint not null, primary key (owner, kind, id));
+index catalog.departures (owner, kind, release);
 index catalog.departures (release);
 create table catalog.feed (complete_before TEXT not null);
 insert into catalog.feed (complete_before) values ('${EPOCH}');

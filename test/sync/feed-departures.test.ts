@@ -1,0 +1,137 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
+import { startService, type TestService } from '../support/service.ts';
+import { getChanges, idInCursor, insertDepartures, type FeedPage } from './feed-copy.ts';
+
+let service: TestService;
+let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+const clock = (): number => (nowMs += 10_000);
+/** A watermark of each partner, before the changes that a test makes. */
+let watermarks: Record<string, string>;
+
+beforeEach(async () => {
+  service = await startService({
+    catalog: SMALL_CATALOG,
+    clock,
+    partners: [
+      { name: 'all', everything: true },
+      { name: 'a', leadEntities: ['le_a'] },
+      { name: 'ax', leadEntities: ['le_a'], coops: ['co_x'] },
+    ],
+  });
+  watermarks = {};
+  for (const name of ['all', 'a', 'ax']) {
+    const { meta } = await getChanges(service.get, service.partner(name).key, {});
+    watermarks[name] = meta?.watermark ?? '';
+  }
+});
+afterEach(() => service.close());
+
+const numbered = (prefix: string, count: number): string[] =>
+  Array.from({ length: count }, (_, number) => `${prefix}_${String(number).padStart(5, '0')}`);
+
+/** Publishes a release, and stores departures with it. */
+async function publish(lines: ImportLines, departures: Parameters<typeof insertDepartures>[1]): Promise<void> {
+  await publishLines(service.database, lines, { clock });
+  await insertDepartures(service.database, departures);
+  await service.noticeChanges();
+}
+
+async function readToEnd(name: string, query: Readonly<Record<string, string>>): Promise<FeedPage[]> {
+  const pages: FeedPage[] = [];
+  for (let cursor: string | null = ''; cursor !== null;) {
+    const page: FeedPage = await getChanges(service.get, service.partner(name).key, {
+      ...query,
+      ...{ updated_since: watermarks[name] ?? '', ...(cursor !== '' && { cursor }) },
+    });
+    expect(page.status).toBe(200);
+    pages.push(page);
+    cursor = page.meta?.next_cursor ?? null;
+  }
+  return pages;
+}
+
+const leadEntity = (owner: string) => (id: string) => ({ id, owner: `lead_entity:${owner}` });
+
+test('each of more removals than one statement examines is listed, of several owners, and none from before', async () => {
+  const old = numbered('gone_a', 3_000).map((id) => ({ ...leadEntity('le_a')(id), release: 1 }));
+  const ids = numbered('gone_b', 5_210);
+  const left = ids.flatMap((id, index) => [
+    ...(index % 3 > 0 ? [leadEntity('le_a')(id)] : []),
+    ...(index % 3 < 2 ? [{ id, owner: 'coop:co_x' }] : []),
+    { id, owner: 'everything' },
+  ]);
+  await publish({ coops: [{ id: 'co_z', name: 'Z' }] }, [...old, ...left]);
+  const removed = ids.map((id) => ({ kind: 'contracts', id, removed: true }));
+  const pages = await readToEnd('ax', { limit: '100' });
+  expect(pages.flatMap(({ items }) => items)).toEqual(removed);
+  expect(pages).toHaveLength(Math.ceil(ids.length / 100));
+  for (const name of ['all', 'ax']) {
+    const pieces = await readToEnd(name, { limit: '1700', format: 'ndjson' });
+    expect(pieces.flatMap(({ items }) => items)).toEqual(removed);
+  }
+});
+
+test('no cursor holds an id that its response or one before does not show, and what others lost adds no page', async () => {
+  const { key } = service.partner('ax');
+  const secrets = numbered('SECRET', 6_000).flatMap((id) => [leadEntity('le_b')(id), { id, owner: 'everything' }]);
+  // ctr_1 is still visible by its coop.
+  const own = ['ctr_1', 'gone_1', 'gone_2'].map(leadEntity('le_a'));
+  await publish({ contracts: [contract('ctr_3')], suppliers: [{ ...supplier('sup_1'), about: 'New' }] }, [
+    ...secrets,
+    ...own,
+  ]);
+  const since = `updated_since=${watermarks['ax']}`;
+  const lists = [
+    'lead-entities',
+    'coops',
+    'city-services',
+    'certifications',
+    'contracts',
+    'suppliers',
+    'solicitations',
+  ];
+  let cursors = 0;
+  for (const path of ['changes?', `changes?${since}&`, ...lists.map((list) => `${list}?`), `contracts?${since}&`]) {
+    for (const format of ['json', 'ndjson']) {
+      const seen = new Set<string | null | undefined>([null, 'ctr_1']);
+      let cursor: string | null = null;
+      for (let page = 0; page === 0 || cursor !== null; page += 1) {
+        const query = new URLSearchParams({ format, limit: '1', ...(cursor !== null && { cursor }) }).toString();
+        const { body, headers, status } = await service.get(`/v1/${path}${query}`, { key });
+        expect(status, body).toBe(200);
+        for (const [, id] of body.matchAll(/"(?:id|abbreviation)":"([^"]+)"/g)) seen.add(id);
+        const next = /"next_cursor":"([^"]+)"/.exec(body) ?? /[?&]cursor=([^&>]+)/.exec(String(headers['link']));
+        cursor = next?.[1] ?? null;
+        if (cursor === null) continue;
+        cursors += 1;
+        expect(page, `${path} as ${format}`).toBeLessThan(10);
+        expect(seen, `${path} as ${format}`).toContain(idInCursor(cursor));
+      }
+    }
+  }
+  expect(cursors).toBeGreaterThan(8);
+});
+
+test('departures that a listing examines count as records do, and those of others cost nothing', async () => {
+  const since = { updated_since: watermarks['a'] ?? '' };
+  const request = async (query: Readonly<Record<string, string>>): Promise<{ left: number; cursor: string }> => {
+    const target = `/v1/changes?${new URLSearchParams({ ...since, ...query }).toString()}`;
+    const { body, headers } = await service.get(target, { key: service.partner('a').key });
+    const left = Number(/r=(\d+)/.exec(String(headers['ratelimit']))?.[1]);
+    return { left, cursor: /"next_cursor":"([^"]+)"/.exec(body)?.[1] ?? '' };
+  };
+  const ids = numbered('gone', 6_000);
+  await publish({ coops: [{ id: 'co_y', name: 'Y' }] }, ids.map(leadEntity('le_b')));
+  const { left } = await request({ format: 'ndjson' });
+  expect((await request({ limit: '1' })).left).toBe(left - 1);
+  await publish({ coops: [{ id: 'co_z', name: 'Z' }] }, ids.map(leadEntity('le_a')));
+  // The first page finds that they are many, by 5,000 of them; later ones know it.
+  const first = await request({ limit: '1' });
+  expect(first.left).toBe(left - 1 - 3);
+  const second = await request({ limit: '1', cursor: first.cursor });
+  expect(second.left).toBe(first.left - 1);
+  // These 5,000 and all 6,000 are six units.
+  await request({ format: 'ndjson' });
+  expect((await request({ limit: '1', cursor: first.cursor })).left).toBe(second.left - 6 - 1);
+});
