@@ -102,7 +102,7 @@ test('few or many, departures are found if their owner was granted before them, 
         }
       },
     ),
-    { numRuns: numberOfRuns({ inDefaultSet: 30, otherwise: 100 }), endOnFailure: true },
+    { numRuns: numberOfRuns({ usually: 30, nightly: 100 }), endOnFailure: true },
   );
 }, 60_000);
 
