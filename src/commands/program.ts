@@ -249,9 +249,13 @@ export async function runProgram(): Promise<void> {
   });
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);
+  await runWords(process.argv.slice(2));
+}
 
+/** Runs a command line, given without `pds`, and sets this process's exit code. */
+export async function runWords(words: readonly string[]): Promise<void> {
   try {
-    await program.parseAsync();
+    await program.parseAsync(words, { from: 'user' });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     process.exitCode = error.exitCode === 0 ? 0 : WRONG_USAGE;

@@ -3,7 +3,8 @@ import { basename } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
-import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 const ME = `${userInfo().username}@${hostname()}`;
 
@@ -15,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => made.drop());
 
 function pds(line: string, settings: Record<string, string> = {}): Promise<Outcome> {
-  return runPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
+  return callPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
 }
 
 test('pds audit lists who did what, with system user and machine, newest last', async () => {

@@ -15,7 +15,8 @@ import {
   withImportDirectory,
   type ImportLines,
 } from '../support/publishing.ts';
-import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 let made: TestDatabase;
 let settings: Record<string, string>;
@@ -35,7 +36,7 @@ afterEach(async () => {
 /** Runs `pds` with `DIR` replaced by a directory with these files. */
 function runOn(files: ImportLines, ...words: string[]): Promise<Outcome> {
   return withImportDirectory(files, (directory) =>
-    runPds(
+    callPds(
       words.map((word) => (word === 'DIR' ? directory : word)),
       settings,
     ),
@@ -66,13 +67,14 @@ const REMOVED = `contracts:
 `;
 
 describe('pds diff', { timeout: 60_000 }, () => {
-  test('lists each record that an import would change, and exits with 1', async () => {
+  test('lists each record that an import would change, and exits with 1, also if it would only remove some', async () => {
     const { code, stdout, stderr } = await runOn(CHANGED, 'diff', 'DIR');
     expect({ code, stdout }).toEqual({ code: 1, stdout: LISTED });
     expect(stderr).toMatch(/^1 {6}1 {8}0 {10}0 {8}suppliers$/m);
     expect((await runOn(CHANGED, 'diff', 'DIR', '--replace')).stdout).toBe(
       LISTED + '  - sup_2  Supplier sup_2\n' + REMOVED,
     );
+    expect((await runOn({ contracts: [contract('ctr_1')] }, 'diff', 'DIR', '--replace')).code).toBe(1);
   });
 
   test('exits with 0 if an import would change nothing, and prints no list', async () => {

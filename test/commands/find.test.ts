@@ -3,7 +3,8 @@ import { createPartner } from '../../src/access/partner-admin.ts';
 import { grant } from '../../src/access/grant-admin.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
-import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 let made: TestDatabase;
 
@@ -24,7 +25,7 @@ beforeAll(async () => {
 });
 afterAll(() => made.drop());
 
-const pds = (...words: string[]): Promise<Outcome> => runPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+const pds = (...words: string[]): Promise<Outcome> => callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
 
 describe('pds find', { timeout: 120_000 }, () => {
   test('finds by the beginnings of words, by stems, without accents or case, and by the beginning of the id', async () => {

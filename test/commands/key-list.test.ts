@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -15,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => made.drop());
 
 function pds(...words: string[]): Promise<Outcome> {
-  return runPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  return callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
 }
 
 async function pdsJson(...words: string[]): Promise<Record<string, unknown>> {

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseKey } from '../../src/access/keys.ts';
 import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { callPds } from './call-pds.ts';
 import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
@@ -14,8 +15,8 @@ beforeEach(async () => {
 afterEach(() => made.drop());
 
 /** Runs a command on the test's database. */
-function pds(line: string, settings: Record<string, string> = {}): Promise<Outcome> {
-  return runPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
+function pds(line: string, settings: Record<string, string> = {}, run = callPds): Promise<Outcome> {
+  return run(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
 }
 
 /** The value that a command prints with `--json`. */
@@ -157,7 +158,7 @@ describe('the first command on an empty database', () => {
     await made.drop();
     made = await createEmptyDatabase();
     const names = Array.from({ length: 5 }, (_, i) => `partner-${i}`);
-    const outcomes = await Promise.all(names.map((name) => pds(`partner create ${name} --everything`)));
+    const outcomes = await Promise.all(names.map((name) => pds(`partner create ${name} --everything`, {}, runPds)));
     expect(outcomes.map(({ code, stderr }) => (code === 0 ? 0 : stderr))).toEqual(names.map(() => 0));
     const { partners } = (await pdsJson('partner list')) as { partners: { name: string; everything_since: string }[] };
     expect(partners.map(({ name }) => name)).toEqual(names);

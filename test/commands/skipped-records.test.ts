@@ -5,7 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
-import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 let made: TestDatabase;
 let settings: Record<string, string>;
@@ -22,7 +23,7 @@ beforeEach(async () => {
   writeFileSync(join(folder, 'map.json'), JSON.stringify({ kinds: { contracts: { file: 'c.csv', fields } } }));
   // Five rows, so that one is no large removal.
   expect((await convert(ROWS)).code).toBe(0);
-  expect((await runPds(['import', out], settings)).code).toBe(0);
+  expect((await callPds(['import', out], settings)).code).toBe(0);
 });
 afterEach(async () => {
   rmSync(folder, { recursive: true, force: true });
@@ -33,7 +34,7 @@ const ROWS = ['ctr_1', 'ctr_2', 'ctr_3', 'ctr_4', 'ctr_5'];
 
 function convert(ids: readonly string[], ...options: string[]): Promise<Outcome> {
   writeFileSync(join(folder, 'c.csv'), `Id,Name,Agency\n${ids.map((id) => `${id},Salt,Works\n`).join('')}`);
-  return runPds(['convert', 'csv', '--map', join(folder, 'map.json'), '--out', out, ...options], settings);
+  return callPds(['convert', 'csv', '--map', join(folder, 'map.json'), '--out', out, ...options], settings);
 }
 
 async function contractIds(): Promise<string[]> {
@@ -49,18 +50,18 @@ describe('an import of a conversion that skipped a row', { timeout: 60_000 }, ()
   });
 
   test('with --replace, shows the row and is refused without a terminal, unless --yes', async () => {
-    const refused = await runPds(['import', out, '--replace', '--allow-removals'], settings);
+    const refused = await callPds(['import', out, '--replace', '--allow-removals'], settings);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(NOTED) as string });
     expect(refused.stderr).toMatch(/error: nothing was changed; to remove those records, add --yes\n$/);
     expect(await contractIds()).toEqual(ROWS);
-    expect((await runPds(['diff', out, '--replace'], settings)).stderr).toMatch(NOTED);
-    const confirmed = await runPds(['import', out, '--replace', '--yes'], settings);
+    expect((await callPds(['diff', out, '--replace'], settings)).stderr).toMatch(NOTED);
+    const confirmed = await callPds(['import', out, '--replace', '--yes'], settings);
     expect(confirmed).toMatchObject({ code: 0, stderr: expect.stringMatching(NOTED) as string });
     expect(await contractIds()).toEqual(ROWS.slice(0, -1));
   });
 
   test('without --replace removes nothing, and so does not ask', async () => {
-    const { code, stderr } = await runPds(['import', out], settings);
+    const { code, stderr } = await callPds(['import', out], settings);
     expect(code).toBe(0);
     expect(stderr).not.toContain('skipped');
     expect(await contractIds()).toEqual(ROWS);
@@ -68,7 +69,7 @@ describe('an import of a conversion that skipped a row', { timeout: 60_000 }, ()
 
   test('asks no more after a conversion that skips nothing', async () => {
     expect((await convert(ROWS)).code).toBe(0);
-    const { code, stderr } = await runPds(['import', out, '--replace'], settings);
+    const { code, stderr } = await callPds(['import', out, '--replace'], settings);
     expect(code).toBe(0);
     expect(stderr).not.toContain('skipped');
   });

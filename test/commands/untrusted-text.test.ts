@@ -14,7 +14,8 @@ import { readConfig } from '../../src/config.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 import { commandingText, commandsIn } from '../support/process/terminal-text.ts';
-import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 /** Clears the screen, sets the window title, and forges a row. */
 const HOSTILE = 'City\u001b[2J\u001b]0;owned\u0007\nle_z  2026-01-01T00:00:00.000Z  Forged\u202e\u2028\u009b31m\u200b';
@@ -34,7 +35,7 @@ afterEach(async () => {
 });
 
 function pds(words: readonly string[], settings: Record<string, string> = {}): Promise<Outcome> {
-  return runPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
+  return callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
 }
 
 /** The lines of an output; asserts that it has no terminal control sequences. */

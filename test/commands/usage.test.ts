@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -40,7 +41,7 @@ function dayAgo(days: number): string {
 }
 
 async function pds(line: string): Promise<Outcome> {
-  const outcome = await runPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  const outcome = await callPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config) });
   // Fails if midnight passed.
   expect(Math.floor(Date.now() / DAY_MS) * DAY_MS).toBe(todayMs);
   return outcome;

@@ -3,7 +3,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { writeAuditEntry } from '../../src/database/audit.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { previewRecovery, recover } from '../../src/recovery/recover.ts';
-import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
 import { createEmptyDatabase, createTestDatabase } from '../support/database.ts';
 import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
@@ -88,7 +89,7 @@ test('pds recover reports the age of partners and keys, and that revoked keys ma
     .selectFrom('access.audit')
     .select((eb) => eb.fn.max('at').as('at'))
     .execute();
-  const { code, stdout, stderr } = await runPds(['recover', '--yes', '--json'], settings);
+  const { code, stdout, stderr } = await callPds(['recover', '--yes', '--json'], settings);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ records: 7 });
   expect(stderr).toMatch(/A KEY REVOKED SINCE THEN WORKS AGAIN/);
@@ -97,18 +98,18 @@ test('pds recover reports the age of partners and keys, and that revoked keys ma
     service.database.kysely,
   );
   expect(rows).toEqual([{ action: 'recover' }]);
-  expect((await runPds(['recover', '--after', '2926-01-01T00:00:00Z'], settings)).code).toBe(2);
-  expect((await runPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
+  expect((await callPds(['recover', '--after', '2926-01-01T00:00:00Z'], settings)).code).toBe(2);
+  expect((await callPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
 });
 
 test('pds recover --nothing-lost has nothing to do without a promotion, and changes nothing', async () => {
   const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
   const before = await stateOf(service.database);
-  const { code, stdout } = await runPds(['recover', '--nothing-lost', '--json'], settings);
+  const { code, stdout } = await callPds(['recover', '--nothing-lost', '--json'], settings);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({ recorded: false });
   const contradicting = ['recover', '--nothing-lost', '--after', '2026-01-01T00:00:00Z'];
-  expect(await runPds(contradicting, settings)).toMatchObject({
+  expect(await callPds(contradicting, settings)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'--nothing-lost' cannot be used with option '--after") as string,
   });
@@ -130,17 +131,19 @@ async function stateOf({ kysely }: TestService['database']): Promise<unknown> {
 test('pds recover --dry-run reports its effect, and changes nothing', async () => {
   const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
   const before = await stateOf(service.database);
-  const { code, stdout } = await runPds(['recover', '--dry-run', '--json'], settings);
+  const { code, stdout } = await callPds(['recover', '--dry-run', '--json'], settings);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toMatchObject({ dry_run: true, recovered_at: null, records: 7 });
-  expect((await runPds(['recover', '--dry-run'], settings)).stderr).toMatch(/all 7 records .*nothing was changed\.$/ms);
+  expect((await callPds(['recover', '--dry-run'], settings)).stderr).toMatch(
+    /all 7 records .*nothing was changed\.$/ms,
+  );
   expect(await stateOf(service.database)).toEqual(before);
 });
 
 test('without a terminal, pds recover must be confirmed by an option, which the error names', async () => {
   const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
   const before = await stateOf(service.database);
-  const { code, stderr } = await runPds(['recover', '--after', '2026-01-01T00:00:00Z'], settings);
+  const { code, stderr } = await callPds(['recover', '--after', '2026-01-01T00:00:00Z'], settings);
   expect(code).toBe(2);
   expect(stderr).toContain('then run "pds recover --after 2026-01-01T00:00:00.000Z --yes"');
   expect(await stateOf(service.database)).toEqual(before);
@@ -172,7 +175,7 @@ testWith('python')('pds recover --json that is answered "no" prints the error as
 test('the preview of a database without events reports nothing to recover', async () => {
   const empty = await createTestDatabase();
   try {
-    const { code, stderr } = await runPds(['recover', '--dry-run'], {
+    const { code, stderr } = await callPds(['recover', '--dry-run'], {
       PDS_DATABASE_URL: databaseUrlOf(empty.config),
     });
     expect({ code, stderr }).toEqual({
@@ -197,7 +200,7 @@ test('a dry run refuses an older schema, names pds migrate, and leaves the schem
         ['recover', '--dry-run'],
         ['import', directory, '--dry-run'],
       ]) {
-        expect(await runPds(words, { PDS_DATABASE_URL: databaseUrlOf(older.config) })).toMatchObject({
+        expect(await callPds(words, { PDS_DATABASE_URL: databaseUrlOf(older.config) })).toMatchObject({
           code: 1,
           stderr: expect.stringMatching(/the database's schema is older .* run "pds migrate" first\n$/) as string,
         });

@@ -11,7 +11,8 @@ import { migrate } from '../../src/database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../src/database/postgres/postgres.ts';
 import { makeRoles } from '../../src/roles/roles.ts';
 import { mayRun, powersOf } from './powers.ts';
-import { runPds, type Outcome } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { type Outcome } from '../commands/run-pds.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { databaseUrl } from '../support/postgres.ts';
 import { SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
@@ -61,7 +62,7 @@ async function onServer(...statements: string[]): Promise<void> {
 }
 
 function pds(user: string, ...words: string[]): Promise<Outcome> {
-  return runPds(words, { PDS_DATABASE_URL: urlOf(user) });
+  return callPds(words, { PDS_DATABASE_URL: urlOf(user) });
 }
 
 function rolesCommand(user: string = owner, ...words: string[]): Promise<Outcome> {

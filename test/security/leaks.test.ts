@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { getAdmin } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
@@ -38,10 +39,10 @@ beforeAll(async () => {
     PDS_DATABASE_URL: withPassword(databaseUrlOf(made.config)),
     PDS_REDIS_URL: `redis://user:${REDIS_PASSWORD}@127.0.0.1:1`,
   };
-  await runPds(['partner', 'create', 'acme', '--everything'], settings);
+  await callPds(['partner', 'create', 'acme', '--everything'], settings);
 });
 beforeEach(async () => {
-  key = (await runPds(['key', 'issue', 'acme'], settings)).stdout.trim();
+  key = (await callPds(['key', 'issue', 'acme'], settings)).stdout.trim();
   seen = new Map();
 });
 afterEach(() => {
