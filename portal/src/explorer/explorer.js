@@ -216,7 +216,8 @@ class Explorer {
   #removeDeadLinks(part, view) {
     const offered = new Set(this.#offered(view).map((each) => each.view));
     for (const link of part.querySelectorAll('a')) {
-      if (!link.hash.startsWith('#/') || offered.has(readAddress(link.hash).view ?? '')) continue;
+      const address = link.getAttribute('href') ?? '';
+      if (!address.startsWith('#/') || offered.has(readAddress(address).view ?? '')) continue;
       if (link.classList.contains('onward')) link.remove();
       else link.replaceWith(...link.childNodes);
     }
