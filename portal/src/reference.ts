@@ -20,6 +20,9 @@ const CONFIGURATION = {
   // The site's search has the reference, too.
   hideSearch: true,
   persistAuth: false,
+  // The order of responses and of CSV columns.
+  orderSchemaPropertiesBy: 'preserve',
+  orderRequiredPropertiesFirst: false,
   // Requests go to the server that served the page, whatever its environment.
   servers: [{ url: location.origin, description: 'This server' }],
 };

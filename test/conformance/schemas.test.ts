@@ -16,6 +16,7 @@ interface Document {
   components: {
     responses: Record<string, Response>;
     headers: Record<string, { schema: object }>;
+    schemas: Record<string, { properties?: object; fieldOrder?: readonly string[] }>;
   };
 }
 
@@ -29,6 +30,15 @@ beforeAll(async () => {
   service = await startService({ directories: records.first, partners: [{ name: 'all', everything: true }] });
   document = JSON.parse((await service.get('/openapi.json')).body) as Document;
   ajv = new Ajv2020({ strict: false, validateFormats: false });
+  ajv.addKeyword({
+    keyword: 'fieldOrder',
+    type: 'object',
+    validate: (names: string[], fields: object) =>
+      Object.keys(fields).join() === names.filter((name) => name in fields).join(),
+  });
+  for (const schema of Object.values(document.components.schemas)) {
+    if (schema.properties !== undefined) schema.fieldOrder = Object.keys(schema.properties);
+  }
   ajv.addSchema(document, 'openapi');
 }, 60_000);
 afterAll(async () => {
@@ -52,23 +62,29 @@ interface Page {
   meta: { next_cursor: string | null };
 }
 
-test.each(['contracts', 'suppliers', 'solicitations', 'certifications', 'lead-entities', 'city-services', 'coops'])(
-  'every response of %s matches the OpenAPI document',
-  async (kind) => {
-    const list = `/v1/${kind}`;
-    const detail = `${list}/{id}`;
-    let cursor: string | null = '';
-    for (let page = 0; page < PAGES && cursor !== null; page += 1) {
-      const { faults, json } = await faultsOf(list, `${list}?limit=100${cursor && `&cursor=${cursor}`}`);
-      expect(faults).toBe('');
-      cursor = json.meta.next_cursor;
-      if (!(detail in document.paths)) continue;
-      for (const { id } of json.data.slice(0, DETAILS_OF_A_PAGE)) {
-        expect((await faultsOf(detail, `${list}/${id}`)).faults).toBe('');
-      }
+test.each([
+  'contracts',
+  'suppliers',
+  'solicitations',
+  'certifications',
+  'lead-entities',
+  'city-services',
+  'coops',
+  'changes',
+])('every response of %s matches the OpenAPI document, its fields in the same order', async (kind) => {
+  const list = `/v1/${kind}`;
+  const detail = `${list}/{id}`;
+  let cursor: string | null = '';
+  for (let page = 0; page < PAGES && cursor !== null; page += 1) {
+    const { faults, json } = await faultsOf(list, `${list}?limit=100${cursor && `&cursor=${cursor}`}`);
+    expect(faults).toBe('');
+    cursor = json.meta.next_cursor;
+    if (!(detail in document.paths)) continue;
+    for (const { id } of json.data.slice(0, DETAILS_OF_A_PAGE)) {
+      expect((await faultsOf(detail, `${list}/${id}`)).faults).toBe('');
     }
-  },
-);
+  }
+});
 
 /** Validates the headers of a response against the document; empty if they are valid. */
 function headerFaults(path: string, { status, headers }: globalThis.Response): string[] {

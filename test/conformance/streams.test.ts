@@ -113,8 +113,8 @@ test('the columns of CSV are the documented fields in their order', async () => 
   expect(headers).toEqual([
     'id,name,summary,description,lead_entity.id,lead_entity.name,coop.id,coop.name,suppliers,city_services,updated_at',
     'id,name,states_served,location,logo,email,website,certifications,updated_at',
-    'id,ref,reference_number,title,status,issuing_organization,lead_entity.id,lead_entity.name,is_open,open_at,' +
-      'close_at,questions_due_at,intent_to_bid_due_at,updated_at',
+    'id,ref,reference_number,title,status,issuing_organization,lead_entity.id,lead_entity.name,open_at,close_at,' +
+      'questions_due_at,intent_to_bid_due_at,is_open,updated_at',
     'name,type,abbreviation',
     'id,name',
   ]);

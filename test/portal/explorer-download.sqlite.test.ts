@@ -19,9 +19,9 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => explorable.close());
 
-async function download({ page }: Explorer): Promise<{ name: string; text: string }> {
+async function download({ page }: Explorer, button: string): Promise<{ name: string; text: string }> {
   const downloading: Promise<Download> = page.waitForEvent('download');
-  await page.getByRole('button', { name: 'Download as CSV' }).click();
+  await page.getByRole('button', { name: button }).click();
   const file = await downloading;
   await page.getByText('Saved.').waitFor();
   return { name: file.suggestedFilename(), text: readFileSync(await file.path(), 'utf8') };
@@ -31,8 +31,8 @@ describe('the explorer', () => {
   testWith('chromium')('saves a list as CSV: all pages of what the filters select, byte for byte', async () => {
     const explorer = await explorable.explore('all');
     await explorer.open('#/suppliers?state=PA&limit=10');
-    const { name, text } = await download(explorer);
-    expect(name).toBe('suppliers.csv');
+    const { name, text } = await download(explorer, 'Raw CSV');
+    expect(name).toBe('suppliers_state=PA.raw.csv');
     const { body } = await explorable.service.get('/v1/suppliers?state=PA&format=csv', { key: explorable.key('all') });
     expect(text).toBe(body);
     expect(parse(text, { record_delimiter: '\r\n' }).length).toBeGreaterThan(1_000);
@@ -40,21 +40,27 @@ describe('the explorer', () => {
     expect(explorer.record.complaints).toEqual([]);
   });
 
-  testWith('chromium')('alters cells that a spreadsheet would run, if that is chosen, and no other', async () => {
-    const explorer = await explorable.explore('all');
-    await explorer.open('#/suppliers');
-    const asServed = await download(explorer);
-    await explorer.page.getByLabel('For a spreadsheet').check();
-    const altered = await download(explorer);
-    expect(altered.text.startsWith('\uFEFF')).toBe(true);
-    const rowsOf = (text: string): string[][] => parse(text, { record_delimiter: '\r\n', bom: true });
-    const names = (text: string) => rowsOf(text).map(([id, name]) => [id, name]);
-    expect(names(asServed.text)).toContainEqual(['sup_formula', FORMULA]);
-    expect(names(altered.text)).toContainEqual(['sup_formula', `'${FORMULA}`]);
-    expect(rowsOf(altered.text)).toEqual(
-      rowsOf(asServed.text).map((row) => row.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell))),
-    );
-  });
+  testWith('chromium')(
+    'saves it for a spreadsheet: with a byte order mark, and no cell that it would run',
+    async () => {
+      const explorer = await explorable.explore('all');
+      await explorer.open('#/suppliers?updated_since=2020-01-01T00:00:00Z');
+      const asServed = await download(explorer, 'Raw CSV');
+      const altered = await download(explorer, 'CSV for a spreadsheet');
+      expect(altered.name).toBe('suppliers_updated_since=2020-01-01T00-00-00Z.csv');
+      expect(altered.text.startsWith('\uFEFF')).toBe(true);
+      const topOf = async (part: string): Promise<number> =>
+        (await explorer.page.locator(part).boundingBox())?.y ?? NaN;
+      expect(await topOf('.download')).toBeLessThan(await topOf('.table-scroll'));
+      const rowsOf = (text: string): string[][] => parse(text, { record_delimiter: '\r\n', bom: true });
+      const names = (text: string) => rowsOf(text).map(([id, name]) => [id, name]);
+      expect(names(asServed.text)).toContainEqual(['sup_formula', FORMULA]);
+      expect(names(altered.text)).toContainEqual(['sup_formula', `'${FORMULA}`]);
+      expect(rowsOf(altered.text)).toEqual(
+        rowsOf(asServed.text).map((row) => row.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell))),
+      );
+    },
+  );
 
   testWith('chromium')('saves nothing of a list that is cut or refused, and says why', async () => {
     const explorer = await explorable.explore('all');
@@ -63,12 +69,12 @@ describe('the explorer', () => {
     await explorer.open('#/coops');
     const files: Download[] = [];
     page.on('download', (file) => files.push(file));
-    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    await page.getByRole('button', { name: 'CSV for a spreadsheet' }).click();
     await page.getByText('No response.').waitFor();
     await page.unroute('**/v1/coops?format=csv');
     const refusal = { error: { code: 'rate_limited', message: 'Too many requests.', request_id: 'req_x' } };
     await page.route('**/v1/coops?format=csv', (route) => route.fulfill({ status: 429, json: refusal }));
-    await page.getByRole('button', { name: 'Download as CSV' }).click();
+    await page.getByRole('button', { name: 'CSV for a spreadsheet' }).click();
     await page.getByText('Too many requests (429).').waitFor();
     expect(files).toEqual([]);
   });

@@ -137,13 +137,40 @@ describe('a key in the explorer', () => {
     expect(explorer.record.complaints).toEqual([]);
   });
 
-  testWith('chromium')('that may not see a kind of record is told so, and what it may see is shown', async () => {
-    const explorer = await explorable.explore('contracts-only');
-    expect(await problemOf(explorer)).toContain('has no access to this (403)');
-    expect(await explorer.page.getByText('What else your key may see').count()).toBe(1);
-    await explorer.open('#/contracts');
+  testWith('chromium')('is accepted as it is in a header', async () => {
+    const explorer = await explorable.open();
+    await giveKey(explorer, ` Authorization: Bearer ${explorable.key('all')}`);
+    await explorer.settled();
     expect(await explorer.page.locator('.problem').count()).toBe(0);
-    expect(await explorer.page.locator('.view tbody tr').count()).toBe(25);
+  });
+
+  testWith('chromium')('begins with what it can read, and leads to nothing else', async () => {
+    const explorer = await explorable.explore('contracts-only');
+    const { page } = explorer;
+    expect(await page.locator('.view h2').textContent()).toBe('Contracts');
+    expect(await page.locator('.views a').allTextContents()).toEqual(['Contracts', 'Your key']);
+    expect(await page.locator('.views a[aria-current=page]').textContent()).toBe('Contracts');
+    expect(await page.locator('.view tbody tr').count()).toBe(25);
+    await page.getByLabel('Supplier', { exact: false }).fill('sup_pa_steinberger_floors_inc_bb87');
+    await page.getByRole('button', { name: 'Show' }).click();
+    await page.getByRole('link', { name: 'FLOOR COVERING SERVICES' }).click();
+    await page.getByRole('rowheader', { name: 'STEINBERGER FLOORS, INC.' }).waitFor();
+    expect(await page.getByRole('link', { name: 'STEINBERGER FLOORS, INC.' }).count()).toBe(0);
+    await explorer.open('#/solicitations');
+    expect(await problemOf(explorer)).toContain('has no access to this (403)');
+    expect(await page.getByText('What else your key can see').count()).toBe(1);
+    await explorer.open('#/contracts?q=fire');
+    expect(await page.locator('.problem').count()).toBe(0);
+  });
+
+  testWith('chromium')('of a partner without grants says why it sees nothing', async () => {
+    const explorer = await explorable.explore('without-grants');
+    const why = explorer.page.getByText('Nothing has been granted to your partner yet');
+    expect(await why.isVisible()).toBe(true);
+    await explorer.open('#/contracts');
+    expect(await why.isVisible()).toBe(true);
+    const other = await explorable.explore('all');
+    expect(await other.page.locator('.note-box').isVisible()).toBe(false);
   });
 
   testWith('chromium')(
@@ -155,7 +182,7 @@ describe('a key in the explorer', () => {
       await page.goto(`${explorable.service.url}/docs/explorer#/coops`);
       await giveKey(explorer, explorable.key('few-requests'));
       await explorer.settled();
-      expect(await page.locator('.quota').textContent()).toMatch(/^2 of 3 requests left until \d\d:\d\d:\d\d\.$/);
+      expect(await page.locator('.quota').textContent()).toMatch(/^1 of 3 requests left until \d\d:\d\d:\d\d UTC\.$/);
       for (const address of ['#/city-services', '#/certifications', '#/lead-entities']) await explorer.open(address);
       expect(await problemOf(explorer)).toMatch(/Too many requests \(429\).*Try again in \d+ s/);
       const retry = page.getByRole('button', { name: /^Try again in \d+ s$/ });
@@ -188,5 +215,8 @@ describe('a key in the explorer', () => {
     await explorer.open('#/contracts?q=fire');
     expect(await problemOf(explorer)).toContain('suspended');
     expect(await explorer.page.locator('.view tbody tr').count()).toBe(0);
+    const later = await explorable.explore('contracts-only');
+    expect(await problemOf(later)).toContain('This partner is suspended. Contact the operator');
+    expect(await later.page.locator('.views a').count()).toBe(0);
   });
 });

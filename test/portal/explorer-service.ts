@@ -67,7 +67,7 @@ const HOSTILE_SOLICITATION = {
 };
 
 /**
- * A service with the sample's real records, invented ones with deadlines around now, and hostile ones; three partners.
+ * A service with the sample's real records, invented ones with deadlines around now, and hostile ones; and partners.
  */
 function startExplorable(): Promise<TestService> {
   const now = Date.now();
@@ -79,6 +79,7 @@ function startExplorable(): Promise<TestService> {
       partners: [
         { name: 'all', everything: true },
         { name: 'contracts-only', everything: true, kinds: ['contracts'] },
+        { name: 'without-grants' },
         { name: 'revoked', everything: true },
         { name: 'few-requests', everything: true, requestsPerMinute: 3 },
       ],

@@ -92,8 +92,12 @@ describe('the explorer', () => {
       const inOrder = data.toSorted(
         (one, other) => Date.parse(one['close_at'] ?? '') - Date.parse(other['close_at'] ?? ''),
       );
-      expect(inOrder.length).toBeGreaterThan(3);
-      expect(await explorer.page.locator('.deadlines a').allTextContents()).toEqual(inOrder.map(({ title }) => title));
+      expect(inOrder.length).toBeGreaterThan(25);
+      const listed = explorer.page.locator('.deadlines a');
+      expect(await listed.allTextContents()).toEqual(inOrder.slice(0, 25).map(({ title }) => title));
+      await explorer.page.getByRole('button', { name: `Show the last ${inOrder.length - 25}` }).click();
+      expect(await listed.allTextContents()).toEqual(inOrder.map(({ title }) => title));
+      await listed.nth(25).and(explorer.page.locator(':focus')).waitFor();
       expect(Object.values(weeks).reduce((sum, it) => sum + it, 0)).toBe(inOrder.length);
 
       const [week, count] = Object.entries(weeks).find(([, it]) => it > 0) ?? ['', 0];
@@ -208,8 +212,8 @@ describe('the explorer', () => {
           const { stdout } = await promisify(execFile)('sh', ['-c', `${command} -sS`], {
             env: { PATH: process.env['PATH'], PARTNER_DATA_KEY: explorable.key('all') },
           });
-          const body = JSON.parse(stdout) as object;
-          expect(body, command).not.toHaveProperty('error');
+          const lines = command.includes('format=ndjson') ? stdout.trim().split('\n') : [stdout];
+          for (const line of lines) expect(JSON.parse(line), command).not.toHaveProperty('error');
         }
       }
     },
@@ -254,37 +258,56 @@ describe('the explorer', () => {
     expect([...record.complaints, ...explorer.record.complaints]).toEqual([]);
   });
 
-  testWith('chromium')(
-    'counts the deadlines of a few periods if they are too many for one page, and lists the nearest, in five requests',
-    async () => {
-      const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
-      const many = Array.from({ length: 120 }, (_, index) => ({
-        ...solicitation(`sol_many_${index}`, 2_000_000 + index),
-        lead_entity_id: 'le_example_city',
-        close_at: inDays(0.5 + index / 2),
-      }));
-      const before = (
-        await ask<{ total: number }>(
-          `/v1/solicitations/count?closing_after=${inDays(0)}&closing_before=${inDays(90)}&status=open`,
-        )
-      ).total;
-      await publishLines(explorable.service.database, { solicitations: many });
-      await explorable.service.noticeChanges();
-      await explorer.open('#/coops');
-      await explorer.open('#/timeline');
-      const periods = Object.values(await readChart('Solicitations with the status open, by their deadline'));
-      expect(periods).toHaveLength(3);
-      expect(periods.reduce((sum, it) => sum + it, 0)).toBe(before + many.length);
-      const inOrder = await explorer.page.evaluate<string[]>(
-        `[...document.querySelectorAll('.deadlines time')].map(({ dateTime }) => dateTime)`,
-      );
-      expect(inOrder).toEqual(inOrder.toSorted());
-      // As many complete periods as fit on a page.
-      const shown = periods.map((_, index) => periods.slice(0, index + 1).reduce((sum, it) => sum + it, 0));
-      expect(inOrder).toHaveLength(shown.findLast((sum) => sum <= 100) ?? 0);
-      expect(inOrder.length).toBeGreaterThan(40);
-      expect(await explorer.page.getByRole('heading', { name: /^By deadline, until \d+ \w+$/ }).count()).toBe(1);
-      expect(await explorer.page.locator('.requests summary').textContent()).toBe('The 5 requests behind this view');
-    },
-  );
+  testWith('chromium')('lists the nearest of 3,000 deadlines, and counts all in equal periods', async () => {
+    const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+    const many = Array.from({ length: 3000 }, (_, index) => ({
+      ...solicitation(`sol_many_${index}`, 2_000_000 + index),
+      lead_entity_id: 'le_example_city',
+      // The nearest are neither the first nor the last by id.
+      close_at: inDays(0.5 + ((index * 7) % 3000) / 40),
+    }));
+    await publishLines(explorable.service.database, { solicitations: many });
+    await explorable.service.noticeChanges();
+    const { page } = explorer;
+    await explorer.open('#/coops');
+    await explorer.open('#/timeline');
+    const caption = 'Solicitations with the status open, by their deadline';
+    const weeks = await readChart(caption);
+    const lengths = await page.locator('.bars a').evaluateAll((links) =>
+      links.map((link) => {
+        const query = new URLSearchParams((link as unknown as { hash: string }).hash.split('?')[1]);
+        return Date.parse(query.get('closing_before') ?? '') - Date.parse(query.get('closing_after') ?? '');
+      }),
+    );
+    expect(lengths).toHaveLength(13);
+    // The first week has begun.
+    expect(new Set(lengths.slice(1))).toEqual(new Set([7 * 86_400_000 - 1]));
+    const total = Object.values(weeks).reduce((sum, it) => sum + it, 0);
+    expect(total).toBeGreaterThan(3000);
+    expect(await page.locator('.view p').first().textContent()).toContain(
+      `${total.toLocaleString('en')} solicitations`,
+    );
+    const shown = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.deadlines time')].map(({ dateTime }) => dateTime)`,
+    );
+    expect(shown).toHaveLength(25);
+    expect(shown).toEqual(shown.toSorted());
+    const before = shown.at(-1) ?? '';
+    const { total: nearer } = await ask<{ total: number }>(
+      `/v1/solicitations/count?status=open&closing_after=${inDays(0)}&closing_before=${before}`,
+    );
+    expect(nearer).toBe(25);
+    expect(await page.locator('.requests summary').textContent()).toBe('The 2 requests behind this view');
+
+    // More than it reads at once.
+    await page.route('**/v1/solicitations/count?*', (route) => route.fulfill({ json: { total: 10_001 } }), {
+      times: 1,
+    });
+    await explorer.open('#/coops');
+    await explorer.open('#/timeline');
+    const days = Object.keys(await readChart(caption));
+    expect(days).toHaveLength(13);
+    expect(days[0]).toMatch(/^\d+ \w+$/);
+    expect(await page.locator('.requests summary').textContent()).toBe('The 3 requests behind this view');
+  });
 });

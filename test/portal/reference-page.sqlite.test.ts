@@ -92,6 +92,47 @@ describe('/docs/reference', () => {
     });
   });
 
+  testWith('chromium')('closes "Test Request" by its button, at every width', async () => {
+    for (const width of [390, 800, 1280, 1720]) {
+      await withPage({ viewport: { width, height: 900 } }, async (page) => {
+        await page.goto(`${origin}/docs/reference#tag/contracts/GET/v1/contracts`);
+        await page.getByRole('button', { name: 'Test Request' }).first().click();
+        const dialog = page.getByRole('dialog');
+        await dialog.waitFor();
+        // The click fails if anything covers the button.
+        await page.getByRole('button', { name: 'Close Client' }).click();
+        await dialog.waitFor({ state: 'hidden' });
+      });
+    }
+  });
+
+  testWith('chromium')('shows what the page will be until Scalar has rendered it', async () => {
+    await withPage({}, async (page) => {
+      const release = Promise.withResolvers<undefined>();
+      await page.route('**/docs/scalar.js', async (route) => {
+        await release.promise;
+        await route.continue();
+      });
+      await page.goto(`${origin}/docs/reference`, { waitUntil: 'commit' });
+      const skeleton = page.locator('.reference-skeleton');
+      await skeleton.waitFor();
+      release.resolve(undefined);
+      await page.getByRole('heading', { name: openapi.info.title, level: 1 }).waitFor();
+      await skeleton.waitFor({ state: 'hidden' });
+    });
+  });
+
+  testWith('chromium')('teaches the feed, and has fields in the order of responses', async () => {
+    await withPage({}, async (page) => {
+      await page.goto(`${origin}/docs/reference`);
+      await page.getByText('To keep a copy, request /v1/changes').first().waitFor();
+      await page.goto(`${origin}/docs/reference#models/Solicitation`);
+      const names = page.locator('[id$="models/Solicitation-content"] .property-name');
+      await names.first().waitFor();
+      expect(await names.allTextContents()).toEqual(Object.keys(openapi.components.schemas.Solicitation.properties));
+    });
+  });
+
   testWith('chromium')('warns of no parameter that is empty', async () => {
     await withPage({}, async (page) => {
       await page.goto(`${origin}/docs/reference#tag/solicitations/GET/v1/solicitations`, { waitUntil: 'networkidle' });

@@ -249,10 +249,6 @@ export type Solicitation = {
      */
     lead_entity: NamedRef;
     /**
-     * True if the status is `open` and `close_at` is null or in the future, at the time of the request.
-     */
-    is_open: boolean;
-    /**
      * When bidding opens.
      */
     open_at: string | null;
@@ -268,6 +264,10 @@ export type Solicitation = {
      * Deadline for registering intent to bid.
      */
     intent_to_bid_due_at: string | null;
+    /**
+     * True if the status is `open` and `close_at` is null or in the future, at the time of the request.
+     */
+    is_open: boolean;
     /**
      * When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.
      */
@@ -318,10 +318,6 @@ export type SolicitationDetail = {
      */
     lead_entity: NamedRef;
     /**
-     * True if the status is `open` and `close_at` is null or in the future, at the time of the request.
-     */
-    is_open: boolean;
-    /**
      * When bidding opens.
      */
     open_at: string | null;
@@ -337,10 +333,6 @@ export type SolicitationDetail = {
      * Deadline for registering intent to bid.
      */
     intent_to_bid_due_at: string | null;
-    /**
-     * When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.
-     */
-    updated_at: string;
     /**
      * The goods or services to be procured; null if there is no description.
      */
@@ -373,6 +365,14 @@ export type SolicitationDetail = {
      * Published questions and their answers.
      */
     questions: Array<SolicitationQuestion>;
+    /**
+     * True if the status is `open` and `close_at` is null or in the future, at the time of the request.
+     */
+    is_open: boolean;
+    /**
+     * When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.
+     */
+    updated_at: string;
 };
 
 /**

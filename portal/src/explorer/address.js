@@ -3,19 +3,17 @@
 
 /**
  * @typedef {object} Place
- * @property {string} view the first part: a list, `overview`, `timeline`
+ * @property {string | null} view the first part: a list, `overview`, `timeline`; null for the first view
  * @property {string | null} id of a record; null for any other view
  * @property {URLSearchParams} parameters by the API's names, `cursor` included
  */
 
-export const FIRST_VIEW = 'overview';
-
 /**
  * @param {string} hash from `location.hash`
- * @returns {Place} `FIRST_VIEW` if the hash has no path; an empty `view` if the path is malformed
+ * @returns {Place} `view` is null if the hash has no path, and empty if the path is malformed
  */
 export function readAddress(hash) {
-  if (!/^#\/./.test(hash)) return { view: FIRST_VIEW, id: null, parameters: new URLSearchParams() };
+  if (!/^#\/./.test(hash)) return { view: null, id: null, parameters: new URLSearchParams() };
   const [, view = '', id, query] = /^#\/([a-z-]+)(?:\/([^/?]+))?(?:\?(.*))?$/.exec(hash) ?? [];
   try {
     return { view, id: id === undefined ? null : decodeURIComponent(id), parameters: new URLSearchParams(query) };

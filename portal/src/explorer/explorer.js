@@ -2,7 +2,7 @@
 // one view, which follows the page's address.
 
 import { readDemoKey } from '../demo-key.ts';
-import { FIRST_VIEW, listAddress, readAddress } from './address.js';
+import { listAddress, readAddress } from './address.js';
 import { button, element } from './dom.js';
 import { AnswerError } from './errors.js';
 import { forgetKeptKey, keepKey, readKeptKey } from './kept-key.js';
@@ -20,21 +20,15 @@ import { showTimeline } from './views/timeline.js';
 import { View } from './view.js';
 
 /** @typedef {import('./address.js').Place} Place */
+/** @typedef {import('./view.js').Key} Key */
+/** @typedef {import('./view.js').Known} Known */
 
-/**
- * State of one key, discarded together with the key.
- *
- * @typedef {object} Known
- * @property {Session} session
- * @property {Map<string, import('./view.js').Names>} names reference lists already read, by path
- * @property {Map<string, string>} previousPages address of a list page → address of the page before it
- */
-
+/** In the order of the navigation links. `kind` is what the key must be able to read. */
 const VIEWS = [
-  { view: FIRST_VIEW, title: 'Overview' },
-  { view: 'timeline', title: 'Timeline' },
-  ...LISTS.map(({ view, title }) => ({ view, title })),
-  { view: 'key', title: 'Your key' },
+  { view: 'overview', title: 'Overview', kind: 'solicitations' },
+  { view: 'timeline', title: 'Timeline', kind: 'solicitations' },
+  ...LISTS.map(({ view, title }) => ({ view, title, kind: view })),
+  { view: 'key', title: 'Your key', kind: null },
 ];
 
 const RECORDS = new Map([
@@ -53,7 +47,9 @@ class Explorer {
   /** @type {View | null} */
   #view = null;
   #place = readAddress(location.hash);
-  #links = VIEWS.map(({ view, title }) => ({ view, node: element('a', { href: listAddress(view) }, title) }));
+  #links = VIEWS.map((each) => ({ ...each, node: element('a', { href: listAddress(each.view) }, each.title) }));
+  #navigation = element('nav', { class: 'views', 'aria-label': 'Views' });
+  #note = element('p', { class: 'note-box' });
   #content = element('div', { class: 'view' });
   #told = element('p', { class: 'visually-hidden', role: 'status' });
 
@@ -113,7 +109,7 @@ class Explorer {
         if (this.#known?.session === session) this.#forget(error);
       },
     );
-    this.#known = { session, names: new Map(), previousPages: readPreviousPages() };
+    this.#known = { session, access: null, names: new Map(), previousPages: readPreviousPages() };
     const bar = element(
       'div',
       { class: 'session' },
@@ -124,8 +120,9 @@ class Explorer {
       }),
     );
     this.#content.replaceChildren();
-    const links = element('nav', { class: 'views', 'aria-label': 'Views' }, ...this.#links.map(({ node }) => node));
-    this.#root.replaceChildren(bar, links, this.#told, this.#content);
+    this.#navigation.replaceChildren();
+    this.#note.textContent = '';
+    this.#root.replaceChildren(bar, this.#navigation, this.#note, this.#told, this.#content);
     void this.#show();
   }
 
@@ -138,9 +135,9 @@ class Explorer {
     const known = this.#known;
     if (known === null) return;
     this.#view?.end();
-    const view = new View(known.session, known.names);
+    const view = new View(known);
     this.#view = view;
-    this.#markLinks();
+    this.#markLinks(this.#place);
     const focused = document.activeElement;
     this.#content.setAttribute('aria-busy', 'true');
     // Input typed now would be lost when the view is replaced.
@@ -148,15 +145,27 @@ class Explorer {
     this.#told.textContent = 'Loading.';
     let parts;
     try {
-      parts = await this.#make(this.#place, view, known.previousPages);
+      if (known.access === null) {
+        /** @type {Key} */
+        const key = await view.askUnlisted('/v1/key');
+        known.access = key;
+        this.#offerViews(key, view);
+      }
+      const place = { ...this.#place, view: this.#place.view ?? this.#offered(view)[0]?.view ?? '' };
+      this.#markLinks(place);
+      parts = await this.#make(place, view, known.previousPages);
     } catch (error) {
       if (view.signal.aborted) return;
       const title = VIEWS.find((it) => it.view === this.#place.view)?.title ?? 'Not shown';
       parts = [element('h2', { tabindex: '-1' }, title), problemBox(error, () => void this.#show())];
-      if (error instanceof AnswerError && error.status === 403)
-        parts.push(element('p', {}, 'What else your key may see is in the other views above.'));
+      if (error instanceof AnswerError && error.status === 403) {
+        if (known.access !== null) parts.push(element('p', {}, 'What else your key can see is in the views above.'));
+        // The partner's kinds can have changed: the next view reads them again.
+        known.access = null;
+      }
     }
     if (view.signal.aborted) return;
+    for (const part of parts) if (part instanceof Element) this.#removeDeadLinks(part, view);
     this.#content.removeAttribute('aria-busy');
     this.#content.inert = false;
     this.#content.replaceChildren(...parts, view.requests.node);
@@ -164,7 +173,7 @@ class Explorer {
     this.#announce([focused, document.body].includes(document.activeElement));
   }
 
-  /** @param {Place} place @param {View} view @param {Map<string, string>} previousPages @returns {Promise<Node[]>} */
+  /** @param {Place & { view: string }} place @param {View} view @param {Map<string, string>} previousPages @returns {Promise<Node[]>} */
   async #make({ view: name, id, parameters }, view, previousPages) {
     const showRecord = RECORDS.get(name);
     // The API's only path below a list that is not a record.
@@ -174,7 +183,7 @@ class Explorer {
     if (list !== undefined && id === null) return showList(list, parameters, view, previousPages);
     if (name === 'timeline' && id === null) return showTimeline(view);
     if (name === 'key' && id === null) return showKey(view);
-    if (name === FIRST_VIEW && id === null) return showOverview(view);
+    if (name === 'overview' && id === null) return showOverview(view);
     return [
       element('h2', { tabindex: '-1' }, 'Nothing is here'),
       element('p', {}, 'The address of this page names no view. Choose one above.'),
@@ -192,15 +201,49 @@ class Explorer {
     if (this.#root.getBoundingClientRect().top < 0) this.#root.scrollIntoView();
   }
 
-  #markLinks() {
+  /** The views that the key can read. @param {View} view */
+  #offered(view) {
+    return this.#links.filter(({ kind }) => kind === null || view.canRead(kind));
+  }
+
+  /** @param {Key} key @param {View} view */
+  #offerViews(key, view) {
+    this.#navigation.replaceChildren(...this.#offered(view).map(({ node }) => node));
+    this.#note.textContent = whyEmpty(key);
+  }
+
+  /** A record's link to a view that the key cannot read becomes text; a link that is nothing else goes. @param {Element} part @param {View} view */
+  #removeDeadLinks(part, view) {
+    const offered = new Set(this.#offered(view).map((each) => each.view));
+    for (const link of part.querySelectorAll('a')) {
+      const address = link.getAttribute('href') ?? '';
+      if (!address.startsWith('#/') || offered.has(readAddress(address).view ?? '')) continue;
+      if (link.classList.contains('onward')) link.remove();
+      else link.replaceWith(...link.childNodes);
+    }
+  }
+
+  /** @param {Place} place */
+  #markLinks(place) {
     for (const { view, node } of this.#links) {
-      if (view !== this.#place.view) node.removeAttribute('aria-current');
-      else node.setAttribute('aria-current', this.#place.id === null ? 'page' : 'true');
+      if (view !== place.view) node.removeAttribute('aria-current');
+      else node.setAttribute('aria-current', place.id === null ? 'page' : 'true');
     }
     // On a phone the links are one line that scrolls sideways: bring the current one into view.
-    const current = this.#links.find(({ view }) => view === this.#place.view);
+    const current = this.#links.find(({ view }) => view === place.view);
     if (current?.node.parentElement) current.node.parentElement.scrollLeft = current.node.offsetLeft;
   }
+}
+
+/** Why a key sees little or nothing; empty if nothing is missing. @param {Key} key */
+function whyEmpty({ kinds, sees_everything: isAll, granted_lead_entities: entities, granted_coops: coops }) {
+  if (kinds.length === 0)
+    return 'Your partner can request no kind of record. Contact the operator who issued your key.';
+  if (isAll || entities + coops > 0) return '';
+  return (
+    'Nothing has been granted to your partner yet, so your key sees no contracts, solicitations or suppliers. ' +
+    'Contact the operator who issued your key.'
+  );
 }
 
 const root = document.getElementById('explorer');

@@ -2,15 +2,17 @@
 
 import { element } from './dom.js';
 
+export const DAY_MS = 86_400_000;
+
 const NUMBER = new Intl.NumberFormat('en');
 const DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric', timeZone: 'UTC' });
 const SHORT_DAY = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', timeZone: 'UTC' });
-const TIME_OF_DAY = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23' });
+const TIME_OF_DAY = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h23', timeZone: 'UTC' });
 const TIME = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', hourCycle: 'h23', timeZone: 'UTC' });
 
-/** @param {number} ms @returns {string} local time to the second, for events moments away */
+/** @param {number} ms @returns {string} the time to the second, for events moments away */
 export function formatTimeOfDay(ms) {
-  return TIME_OF_DAY.format(ms);
+  return `${TIME_OF_DAY.format(ms)} UTC`;
 }
 
 /** @param {number} number */
@@ -21,6 +23,11 @@ export function formatNumber(number) {
 /** @param {number} ms @returns {string} such as `3 Dec`, in UTC, like the API's timestamps */
 export function formatShortDay(ms) {
   return dayFirst(SHORT_DAY, ms);
+}
+
+/** @param {number} ms @returns {string} such as `14:05`, in UTC */
+export function formatShortTime(ms) {
+  return TIME.format(ms);
 }
 
 /**
@@ -34,10 +41,22 @@ export function time(instant) {
   return element('time', { datetime: instant, title: instant }, `${dayFirst(DAY, ms)}, ${TIME.format(ms)} UTC`);
 }
 
-/** @param {string | null} instant @returns {HTMLTimeElement | null} the day only, in UTC */
+/** @param {string | null} instant @returns {HTMLTimeElement | null} the day only, in UTC, which the column's title says */
 export function day(instant) {
   if (instant === null) return null;
   return element('time', { datetime: instant, title: instant }, dayFirst(DAY, Date.parse(instant)));
+}
+
+/**
+ * How far a deadline is from now, in whole days: `in 9 days`, `3 days ago`.
+ *
+ * @param {number} ms from now; negative if it has passed
+ */
+export function formatDistance(ms) {
+  const days = Math.floor(Math.abs(ms) / DAY_MS);
+  if (days === 0) return ms < 0 ? 'less than a day ago' : 'within a day';
+  const distance = days === 1 ? 'a day' : `${formatNumber(days)} days`;
+  return ms < 0 ? `${distance} ago` : `in ${distance}`;
 }
 
 /** @param {number | null} bytes */

@@ -22,8 +22,8 @@ export class Session {
   #key;
   #onQuota;
   #onRefused;
-  /** How far the service's clock is ahead of this machine's; null before the first response. @type {number | null} */
-  #aheadMs = null;
+  /** How far the service's clock is ahead of this machine's, by the latest response. */
+  #aheadMs = 0;
 
   /**
    * @param {string} key
@@ -58,18 +58,19 @@ export class Session {
   }
 
   /**
-   * Reads a list as CSV, which takes as long as it takes. Rejects with the signal's reason if it is aborted.
+   * Reads a list as a stream, which takes as long as it takes. Rejects with the signal's reason if it is aborted.
    *
    * @param {string} path with its query
+   * @param {'text/csv' | 'application/x-ndjson'} type that the query requests
    * @param {AbortSignal} signal
-   * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} the file in pieces
-   * @throws {AnswerError} for any status but 200, or a body that is not CSV
+   * @returns {AsyncGenerator<Uint8Array<ArrayBuffer>>} the list in pieces
+   * @throws {AnswerError} for any status but 200, or a body of another type
    * @throws {NoAnswerError} if the network fails, or the list is cut
    */
-  async *readCsv(path, signal) {
+  async *readStream(path, type, signal) {
     const answer = await this.#fetch(path, signal, signal);
-    const isCsv = answer.status === 200 && answer.headers.get('content-type')?.startsWith('text/csv') === true;
-    if (!isCsv || answer.body === null) throw this.#refused(answer, await readBody(answer, signal));
+    const isStream = answer.status === 200 && answer.headers.get('content-type')?.startsWith(type) === true;
+    if (!isStream || answer.body === null) throw this.#refused(answer, await readBody(answer, signal));
     const reader = answer.body.getReader();
     for (;;) {
       const { done, value } = await reader.read().catch(() => {
@@ -89,15 +90,12 @@ export class Session {
   }
 
   /**
-   * The service's time, accurate to the second. It decides what is open; this machine's clock can be wrong.
+   * The service's time, accurate to the second: it decides what is open, and this machine's clock can be wrong.
    *
-   * @param {AbortSignal} signal
-   * @returns {Promise<number>} milliseconds since 1970
+   * @returns {number} milliseconds since 1970
    */
-  async now(signal) {
-    // Any response has the time; this one does not count against the partner's limit.
-    if (this.#aheadMs === null) await this.ask('/health', signal);
-    return Date.now() + (this.#aheadMs ?? 0);
+  now() {
+    return Date.now() + this.#aheadMs;
   }
 
   /** @param {string} path @param {AbortSignal} until ends the request @param {AbortSignal} signal ends the view */

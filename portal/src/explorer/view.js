@@ -1,40 +1,48 @@
 // The requests and state available to a view.
 
+import { formatNumber } from './format.js';
 import { RequestsPanel } from './parts/requests-panel.js';
 
+/** @typedef {import('../../../client/src/generated/types.gen.ts').Key} Key */
 /** @typedef {import('./session.js').Session} Session */
+/** @typedef {{ id: string, name: string }} Named */
 
 /**
- * @typedef {{ id: string, name: string }} Named
- * @typedef {{ names: Named[], isAll: boolean }} Names the first entries of a reference list, and whether they are all of it
+ * State of one key, discarded together with the key.
+ *
+ * @typedef {object} Known
+ * @property {Session} session
+ * @property {Key | null} access what the key can read; null before it was read
+ * @property {Map<string, readonly Named[]>} names of the reference lists already read, by kind
+ * @property {Map<string, string>} previousPages address of a list page → address of the page before it
  */
 
 /** Concurrent requests in `askEach`. */
 const AT_ONCE = 2;
 
-/** Pages of 100. Capped because every request counts against the partner's limit. */
-const MAX_PAGES_OF_NAMES = 5;
+/** Records of a stream that are shown as JSON below the view: thousands would slow the page. */
+const MAX_SHOWN = 25;
 
 /** One view, from when it is opened until another replaces it. */
 export class View {
-  #session;
-  #names;
+  #known;
   #ended = new AbortController();
 
-  /**
-   * @param {Session} session
-   * @param {Map<string, Names>} names reference lists already read in this session, by path
-   */
-  constructor(session, names) {
-    this.#session = session;
-    this.#names = names;
+  /** @param {Known} known */
+  constructor(known) {
+    this.#known = known;
     this.requests = new RequestsPanel();
     this.signal = this.#ended.signal;
   }
 
   /** The service's time, in milliseconds since 1970. */
   now() {
-    return this.#session.now(this.signal);
+    return this.#known.session.now();
+  }
+
+  /** Whether the key can read this kind of record. @param {string} kind */
+  canRead(kind) {
+    return this.#known.access?.kinds.some((allowed) => allowed === kind) === true;
   }
 
   /**
@@ -48,13 +56,55 @@ export class View {
     const query = new URLSearchParams(parameters).toString();
     const target = query === '' ? path : `${path}?${query}`;
     this.requests.add(target);
-    const body = await this.#session.ask(target, this.signal);
+    const body = await this.askUnlisted(target);
     this.requests.addResponse(target, body);
     return body;
   }
 
   /**
-   * Reads a list as CSV, and lists the request below the view. Throws like `Session.readCsv`.
+   * Sends a GET request that is not behind what the view shows. Throws like `Session.ask`.
+   *
+   * @param {string} target path with its query
+   * @returns {Promise<any>} the response's body
+   */
+  askUnlisted(target) {
+    return this.#known.session.ask(target, this.signal);
+  }
+
+  /**
+   * Reads all records of a list, however many, and lists the request below the view. Throws like `Session.readStream`.
+   *
+   * @param {string} path
+   * @param {Readonly<Record<string, string>>} parameters
+   * @returns {Promise<any[]>}
+   */
+  async readAll(path, parameters) {
+    const target = `${path}?${new URLSearchParams({ ...parameters, format: 'ndjson' }).toString()}`;
+    this.requests.add(target);
+    const records = await this.#readRecords(target);
+    const others = records.length - MAX_SHOWN;
+    this.requests.addResponse(target, [
+      ...records.slice(0, MAX_SHOWN),
+      ...(others > 0 ? [`… and ${formatNumber(others)} more`] : []),
+    ]);
+    return records;
+  }
+
+  /** @param {string} target @returns {Promise<any[]>} */
+  async #readRecords(target) {
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const piece of this.#known.session.readStream(target, 'application/x-ndjson', this.signal)) {
+      text += decoder.decode(piece, { stream: true });
+    }
+    return text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => JSON.parse(line));
+  }
+
+  /**
+   * Reads a list as CSV, and lists the request below the view. Throws like `Session.readStream`.
    *
    * @param {string} path
    * @param {URLSearchParams} parameters
@@ -62,7 +112,7 @@ export class View {
   readCsv(path, parameters) {
     const target = `${path}?${parameters.toString()}`;
     this.requests.add(target);
-    return this.#session.readCsv(target, this.signal);
+    return this.#known.session.readStream(target, 'text/csv', this.signal);
   }
 
   /**
@@ -107,31 +157,15 @@ export class View {
   }
 
   /**
-   * The first records of a reference list, at most 500; requested once per session.
+   * All names of a reference list; requested once per session.
    *
-   * @param {string} path
-   * @param {{ isBehindView: boolean }} options whether the view shows these names, so that the requests are listed
-   * @returns {Promise<Names>}
+   * @param {string} kind
+   * @returns {Promise<readonly Named[]>}
    */
-  async readNames(path, { isBehindView }) {
-    const known = this.#names.get(path);
-    if (known !== undefined) return known;
-    /** @type {Named[]} */
-    const names = [];
-    /** @type {string | null} */
-    let cursor = '';
-    for (let page = 0; page < MAX_PAGES_OF_NAMES && cursor !== null; page++) {
-      const parameters = { limit: '100', ...(cursor !== '' && { cursor }) };
-      /** @type {{ data: Named[], meta: { next_cursor: string | null } }} */
-      const body = isBehindView
-        ? await this.ask(path, parameters)
-        : await this.#session.ask(`${path}?${new URLSearchParams(parameters).toString()}`, this.signal);
-      names.push(...body.data);
-      cursor = body.meta.next_cursor;
-    }
-    const read = { names, isAll: cursor === null };
-    this.#names.set(path, read);
-    return read;
+  async readNames(kind) {
+    const names = this.#known.names.get(kind) ?? (await this.#readRecords(`/v1/${kind}?format=ndjson`));
+    this.#known.names.set(kind, names);
+    return names;
   }
 
   /** Opens an address as a new history entry. @param {string} address */

@@ -13,8 +13,12 @@ const OPENAPI_30_PATH = '/openapi-3.0.json';
 const DESCRIPTION = `Read-only access to cooperative purchasing contracts, solicitations (RFPs), suppliers and \
 reference lists. Each API key sees only the records that its partner has been granted.
 
-To read a whole list, pass \`meta.next_cursor\` as \`cursor\`, with the same filters, until it is null. To keep a copy \
-up to date, pass the \`X-Sync-Watermark\` of one sync as \`updated_since\` in the next.
+To keep a copy, request \`/v1/changes\`: it lists every contract, solicitation and supplier that changed, became visible \
+to you or was removed. Follow \`meta.next_cursor\` until it is null. Then save \`meta.watermark\` with the records, and pass \
+it as \`updated_since\` the next time.
+
+To read a list once, add \`format=ndjson\` or \`format=csv\`: the response is the whole list. Or read it page by page: pass \
+\`meta.next_cursor\` as \`cursor\`, with the same filters, until it is null.
 
 An unknown, repeated or malformed parameter is an error (400); nothing is silently ignored. Every error has a \
 \`request_id\`: include it when you contact support.

@@ -18,7 +18,7 @@ export const solicitationStatus = openEnum(
   'The stored status. It stays `open` after the deadline; `is_open` is true only while bidding is possible.',
 );
 
-const listFields = {
+const firstFields = {
   id: {
     type: 'string',
     minLength: 1,
@@ -40,23 +40,27 @@ const listFields = {
   status: refTo(solicitationStatus),
   issuing_organization: nullable({ type: 'string', description: 'The issuing organization; null if unknown.' }),
   lead_entity: describedRef(namedRef, 'The lead entity that the solicitation belongs to.', LEAD_ENTITY_EXAMPLE),
-  is_open: {
-    type: 'boolean',
-    description: 'True if the status is `open` and `close_at` is null or in the future, at the time of the request.',
-  },
   open_at: nullable(timestamp('When bidding opens.', '2030-01-15T14:00:00.000Z')),
   close_at: nullable(timestamp('When bidding closes. From then on `is_open` is false.', '2030-04-15T17:00:00.000Z')),
   questions_due_at: nullable(timestamp('Deadline for questions.', '2030-02-15T17:00:00.000Z')),
   intent_to_bid_due_at: nullable(timestamp('Deadline for registering intent to bid.', '2030-03-01T17:00:00.000Z')),
+};
+
+/** Added when a record is read, after all others. */
+const lastFields = {
+  is_open: {
+    type: 'boolean',
+    description: 'True if the status is `open` and `close_at` is null or in the future, at the time of the request.',
+  },
   updated_at: timestamp(
     'When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.',
   ),
 };
 
-export const solicitation = object(listFields, {
-  $id: 'Solicitation',
-  description: 'A solicitation (RFP) in a list.',
-});
+export const solicitation = object(
+  { ...firstFields, ...lastFields },
+  { $id: 'Solicitation', description: 'A solicitation (RFP) in a list.' },
+);
 
 export const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
 
@@ -131,7 +135,7 @@ const question = object(
 
 export const solicitationDetail = object(
   {
-    ...listFields,
+    ...firstFields,
     description: nullable({
       type: 'string',
       description: 'The goods or services to be procured; null if there is no description.',
@@ -150,6 +154,7 @@ export const solicitationDetail = object(
     },
     notices: { type: 'array', items: refTo(notice), description: 'Public announcements of the issuer.' },
     questions: { type: 'array', items: refTo(question), description: 'Published questions and their answers.' },
+    ...lastFields,
   },
   { $id: 'SolicitationDetail', description: 'A solicitation with everything published about it.' },
 );

@@ -8,7 +8,9 @@ import { formatNumber } from '../format.js';
  * @typedef {object} Bar
  * @property {string} name
  * @property {string} [address] of the list of its records
+ * @property {string | false} [note] said below the name
  * @property {number} count
+ * @property {number} [part] of the count, which the note is about: the end of the bar, in a lighter tone
  * @property {string} [tone] a class for its colour
  */
 
@@ -30,14 +32,25 @@ export function barChart(caption, nameTitle, bars) {
 }
 
 /** @param {Bar} bar @param {number} most */
-function row({ name, address, count, tone = '' }, most) {
-  const length = count === 0 ? 0 : Math.max(0.5, (100 * count) / most);
-  const shape = drawing('rect', { width: `${length.toFixed(2)}%`, height: '100%', rx: '3', class: tone });
+function row({ name, note = false, address, count, part = 0, tone = '' }, most) {
+  const shapes =
+    part === 0 ? [bar(count, most, tone)] : [bar(count, most, `${tone} part`), bar(count - part, most, tone)];
   return element(
     'tr',
     {},
-    element('th', { scope: 'row' }, address === undefined ? name : element('a', { href: address }, name)),
+    element(
+      'th',
+      { scope: 'row' },
+      address === undefined ? name : element('a', { href: address }, name),
+      note && element('span', { class: 'note' }, ' ', note),
+    ),
     element('td', { class: 'number' }, formatNumber(count)),
-    element('td', { class: 'bar' }, drawing('svg', { 'aria-hidden': 'true', focusable: 'false' }, shape)),
+    element('td', { class: 'bar' }, drawing('svg', { 'aria-hidden': 'true', focusable: 'false' }, ...shapes)),
   );
+}
+
+/** @param {number} count @param {number} most @param {string} tone */
+function bar(count, most, tone) {
+  const length = count === 0 ? 0 : Math.max(0.5, (100 * count) / most);
+  return drawing('rect', { width: `${length.toFixed(2)}%`, height: '100%', rx: '3', class: tone });
 }

@@ -10,25 +10,32 @@ import { problemBox } from './problem-box.js';
 /** Without it, Excel takes UTF-8 for another encoding. */
 const BYTE_ORDER_MARK = '\uFEFF';
 
+/** Longer names do not fit in every file system. */
+const MAX_NAME_LENGTH = 150;
+
 /**
  * @param {List} list
  * @param {URLSearchParams} parameters
  * @param {View} view
  */
 export function downloadSection(list, parameters, view) {
-  const isForSpreadsheet = element('input', { type: 'checkbox', id: 'for-spreadsheet' });
-  const start = button('Download as CSV', () => void download());
+  const query = new URLSearchParams(parameters);
+  for (const name of ['cursor', 'limit']) query.delete(name);
+  const name = fileName(list.view, query);
+  query.set('format', 'csv');
   const outcome = element('div', { role: 'status' });
 
   let isReading = false;
 
-  async function download() {
+  /** @param {boolean} isForSpreadsheet */
+  async function download(isForSpreadsheet) {
     // Ignore a second press while reading: a disabled button would lose the focus.
     if (isReading) return;
     isReading = true;
     outcome.replaceChildren('Reading the list…');
     try {
-      save(await readFile(list, parameters, view, isForSpreadsheet.checked), `${list.view}.csv`);
+      const file = await readFile(view.readCsv(list.path, query), isForSpreadsheet);
+      save(file, isForSpreadsheet ? `${name}.csv` : `${name}.raw.csv`);
       outcome.replaceChildren('Saved.');
     } catch (error) {
       if (!view.signal.aborted) outcome.replaceChildren(problemBox(error));
@@ -38,41 +45,38 @@ export function downloadSection(list, parameters, view) {
 
   return element(
     'section',
-    { 'aria-label': 'Download' },
-    element(
-      'p',
-      { class: 'actions' },
-      start,
-      element('span', { class: 'muted' }, 'All pages. Counts as one request for each 2,000 records.'),
-    ),
-    element(
-      'p',
-      {},
-      isForSpreadsheet,
-      ' ',
-      element(
-        'label',
-        { for: isForSpreadsheet.id },
-        'For a spreadsheet: put an apostrophe before each cell that it would run as a formula',
-      ),
-    ),
+    { class: 'download', 'aria-label': 'Download' },
+    element('span', { class: 'muted' }, 'All pages; one request for each 2,000 records.'),
+    button('CSV for a spreadsheet', () => void download(true), {
+      title: 'Cells that a spreadsheet would run as formulas begin with an apostrophe.',
+    }),
+    button('Raw CSV', () => void download(false), { class: 'as-link', title: 'As the service sends it.' }),
     outcome,
   );
 }
 
-/** @param {List} list @param {URLSearchParams} parameters @param {View} view @param {boolean} isForSpreadsheet */
-async function readFile(list, parameters, view, isForSpreadsheet) {
-  const query = new URLSearchParams(parameters);
-  for (const name of ['cursor', 'limit']) query.delete(name);
-  query.set('format', 'csv');
+/** @param {AsyncIterable<Uint8Array<ArrayBuffer>>} csv @param {boolean} isForSpreadsheet */
+async function readFile(csv, isForSpreadsheet) {
   const guard = new FormulaGuard();
   /** @type {BlobPart[]} */
   const parts = isForSpreadsheet ? [BYTE_ORDER_MARK] : [];
   // The file is saved once all of it has arrived: a list that is cut is an error.
-  for await (const piece of view.readCsv(list.path, query)) {
-    parts.push(...(isForSpreadsheet ? guard.alter(piece) : [piece]));
-  }
+  for await (const piece of csv) parts.push(...(isForSpreadsheet ? guard.alter(piece) : [piece]));
   return new Blob(parts, { type: 'text/csv' });
+}
+
+/**
+ * The name of a file without its extension: `suppliers_state=PA_q=fire-truck`.
+ *
+ * @param {string} view
+ * @param {URLSearchParams} filters
+ */
+function fileName(view, filters) {
+  const parts = [view, ...[...filters].map(([name, value]) => `${name}=${value}`)];
+  return parts
+    .join('_')
+    .replaceAll(/[^\p{L}\p{N}=_.,-]+/gu, '-')
+    .slice(0, MAX_NAME_LENGTH);
 }
 
 /** @param {Blob} file @param {string} name */

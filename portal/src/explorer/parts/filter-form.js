@@ -1,7 +1,10 @@
-// The parameters of a list as a form. Values are sent without validation: the service gives the best error message.
+// The parameters of a list as a form. Values are sent without validation, since the service gives the best error
+// message; names are looked up first.
 
 import { listAddress } from '../address.js';
 import { element } from '../dom.js';
+import { NameField } from './name-field.js';
+import { problemBox } from './problem-box.js';
 
 /** @typedef {import('../views/lists.js').Filter} Filter */
 /** @typedef {import('../view.js').View} View */
@@ -18,9 +21,10 @@ export function filterForm(list, parameters, view) {
   const pageSizes = [...PAGE_SIZES];
   const limit = parameters.get('limit') ?? DEFAULT_PAGE_SIZE;
   if (!pageSizes.includes(limit)) pageSizes.push(limit);
-  /** Names still being loaded. @type {Promise<void>[]} */
-  const loading = [];
-  const fields = list.filters.map((filter) => field(filter, parameters.get(filter.name) ?? '', view, loading));
+  /** @type {NameField[]} */
+  const nameFields = [];
+  const fields = list.filters.map((filter) => field(filter, parameters.get(filter.name) ?? '', view, nameFields));
+  const choices = element('div', { class: 'choices', role: 'alert' });
   const form = element(
     'form',
     { class: 'filters', 'aria-label': `Filters of ${list.title.toLowerCase()}`, autocomplete: 'off' },
@@ -32,10 +36,25 @@ export function filterForm(list, parameters, view) {
       element('button', { type: 'submit', class: 'primary' }, 'Show'),
       element('a', { href: listAddress(list.view) }, 'Clear'),
     ),
+    choices,
   );
+
+  async function submit() {
+    form.setAttribute('aria-busy', 'true');
+    try {
+      const open = await Promise.all(nameFields.map((it) => it.resolve(() => form.requestSubmit())));
+      choices.replaceChildren(...open.filter((it) => it !== null));
+      if (open.every((it) => it === null)) view.open(listAddress(list.view, filled(form)));
+    } catch (error) {
+      if (!view.signal.aborted) choices.replaceChildren(problemBox(error));
+    }
+    form.removeAttribute('aria-busy');
+  }
+
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    void Promise.all(loading).then(() => view.open(listAddress(list.view, filled(form))));
+    // Ignore a second press while names are looked up.
+    if (!form.hasAttribute('aria-busy')) void submit();
   });
   // On a phone, open filters would push the results off the screen, so they start folded.
   const isOpen = matchMedia('(min-width: 50rem)').matches;
@@ -54,11 +73,17 @@ function filled(form) {
   return parameters;
 }
 
-/** @param {Filter} filter @param {string} value @param {View} view @param {Promise<void>[]} loading */
-function field({ name, label, values, list, hint, isDate }, value, view, loading) {
+/** @param {Filter} filter @param {string} value @param {View} view @param {NameField[]} nameFields */
+function field({ name, label, values, kind, hint, isDate }, value, view, nameFields) {
   if (values !== undefined) {
     const known = values.includes(value) || value === '' ? values : [...values, value];
     return labelled(name, label, select(name, ['', ...known], value));
+  }
+  if (isDate) return dateField(name, label, value);
+  if (kind !== undefined && view.canRead(kind)) {
+    const nameField = new NameField(view, { name, label, kind }, value);
+    nameFields.push(nameField);
+    return labelled(name, label, ...nameField.nodes);
   }
   const input = element('input', {
     id: `filter-${name}`,
@@ -66,36 +91,10 @@ function field({ name, label, values, list, hint, isDate }, value, view, loading
     type: 'text',
     spellcheck: 'false',
     autocapitalize: 'off',
-    placeholder: hint ?? false,
+    placeholder: hint ?? (kind === undefined ? false : 'its ID'),
   });
   input.value = value;
-  if (isDate) return dateField(name, label, value);
-  if (list === undefined) return labelled(name, label, input);
-  const offered = element('datalist', { id: `offered-${name}` });
-  input.setAttribute('list', offered.id);
-  input.removeAttribute('name');
-  // The form submits the ID of the chosen name.
-  const chosen = hidden(name, value);
-  /** @type {Map<string, string>} */
-  let ids = new Map();
-  const choose = () => (chosen.value = ids.get(input.value.trim()) ?? input.value);
-  const load = async () => {
-    try {
-      const { names } = await view.readNames(list, { isBehindView: false });
-      ids = new Map(names.map(({ id, name }) => [name, id]));
-      offered.replaceChildren(...names.map(({ name }) => element('option', { value: name })));
-      const { name = input.value } = names.find(({ id }) => id === input.value) ?? {};
-      input.value = name;
-      choose();
-    } catch {
-      // Names are optional: the field also accepts an ID, and the view's own requests report errors.
-    }
-  };
-  input.addEventListener('input', choose);
-  // Loaded only for a field that is used: each page of names counts against the partner's limit.
-  if (value === '') input.addEventListener('focus', () => loading.push(load()), { once: true });
-  else void load();
-  return labelled(name, label, input, chosen, offered);
+  return labelled(name, label, input);
 }
 
 /** A date and time in UTC. @param {string} name @param {string} label @param {string} value a timestamp */

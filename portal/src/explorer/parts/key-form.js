@@ -48,7 +48,8 @@ export function keyForm(error, demoKey, onKey) {
   );
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    const key = input.value.trim();
+    // The whole header, as the examples show it, is pasted often.
+    const key = input.value.trim().replace(/^(authorization:\s*)?bearer\s+/i, '');
     if (!Session.isSendable(key)) {
       wrong.textContent =
         'This is not a key: keys consist of letters, digits and underscores, without spaces or quotation marks.';

@@ -18,9 +18,8 @@ export class LeadEntityCounts {
   #view;
   /** @type {{ id: string, name: string, count: number }[]} */
   #counted = [];
-  #left = 0;
-  /** Whether every lead entity has been read, though maybe not counted. */
-  #isAll = true;
+  /** All lead entities; null before they are read. @type {readonly { id: string, name: string }[] | null} */
+  #all = null;
   #isCounting = false;
 
   /** @param {View} view */
@@ -60,20 +59,21 @@ export class LeadEntityCounts {
   }
 
   async #count() {
-    const { names, isAll } = await this.#view.readNames('/v1/lead-entities', { isBehindView: true });
-    const next = names.slice(this.#counted.length, this.#counted.length + COUNTED_AT_ONCE);
+    this.#all ??= await this.#view.readAll('/v1/lead-entities', {});
+    const next = this.#all.slice(this.#counted.length, this.#counted.length + COUNTED_AT_ONCE);
     const totals = await this.#view.askEach(next, ({ id }) => this.#view.count({ lead_entity: id }));
     this.#counted.push(...next.map((named, index) => ({ ...named, count: totals[index] ?? 0 })));
-    this.#left = names.length - this.#counted.length;
-    this.#isAll = isAll;
+  }
+
+  get #left() {
+    return (this.#all?.length ?? 0) - this.#counted.length;
   }
 
   #chart() {
     const counted = this.#counted.length;
     if (counted === 0) return [];
     const sorted = this.#counted.toSorted((one, other) => other.count - one.count).slice(0, SHOWN);
-    const isPart = this.#left > 0 || !this.#isAll;
-    const shown = `the largest ${sorted.length} of ${formatNumber(counted)}${isPart ? ' counted' : ''}`;
+    const shown = `the largest ${sorted.length} of ${formatNumber(counted)}${this.#left > 0 ? ' counted' : ''}`;
     const bars = sorted.map(({ id, name, count }) => ({
       name,
       address: listAddress('solicitations', { lead_entity: id }),
@@ -85,20 +85,12 @@ export class LeadEntityCounts {
   #moreButton() {
     if (this.#counted.length === 0) return element('p', { class: 'muted' }, 'You see no lead entity.');
     const step = Math.min(COUNTED_AT_ONCE, this.#left);
-    if (step === 0 && this.#isAll) return '';
-    if (step === 0) {
-      const others = element('a', { href: listAddress('lead-entities') }, 'Lead entities');
-      return element('p', { class: 'muted' }, 'There are more, which are not counted here: see ', others, '.');
-    }
+    if (step === 0) return '';
     return element(
       'p',
       { class: 'actions' },
       button(`Count the next ${step}`, () => void this.countMore()),
-      element(
-        'span',
-        { class: 'muted' },
-        `${step} requests; ${formatNumber(this.#left)}${this.#isAll ? '' : ' or more'} are left to count.`,
-      ),
+      element('span', { class: 'muted' }, `${step} requests; ${formatNumber(this.#left)} are left to count.`),
     );
   }
 }

@@ -10,6 +10,7 @@ import { AnswerError } from '../errors.js';
 
 /** @typedef {import('./lists.js').List} List */
 /** @typedef {import('../view.js').View} View */
+/** @typedef {{ data: object[], meta: { next_cursor: string | null } }} Page */
 
 /**
  * The pages that lead to the one shown, which the browser keeps with its history entry across a reload.
@@ -32,8 +33,10 @@ export async function showList(list, parameters, view, previousPages) {
   const heading = element('h2', { tabindex: '-1' }, list.title);
   const form = filterForm(list, parameters, view);
   try {
+    /** @type {Page} */
     const page = await view.ask(list.path, parameters);
-    return [heading, form, ...showPage(list, parameters, page, previousPages, view)];
+    const total = await findTotal(list, parameters, page, view);
+    return [heading, form, ...showPage(list, parameters, page, total, previousPages, view)];
   } catch (error) {
     // Keep the form on a 400, so that the rejected value can be corrected.
     if (!(error instanceof AnswerError && error.status === 400)) throw error;
@@ -43,13 +46,37 @@ export async function showList(list, parameters, view, previousPages) {
 }
 
 /**
+ * The number of records on all pages.
+ *
  * @param {List} list
  * @param {URLSearchParams} parameters
- * @param {{ data: object[], meta: { next_cursor: string | null } }} page
+ * @param {Page} page
+ * @param {View} view
+ * @returns {Promise<number | null>} null if no request counts them
+ */
+async function findTotal({ countPath }, parameters, { data, meta }, view) {
+  if (!parameters.has('cursor') && meta.next_cursor === null) return data.length;
+  if (countPath === undefined) return null;
+  const filters = withCursor(parameters, null);
+  filters.delete('limit');
+  try {
+    return (await view.ask(countPath, filters)).total;
+  } catch {
+    // The page has arrived: it is shown without the total.
+    view.signal.throwIfAborted();
+    return null;
+  }
+}
+
+/**
+ * @param {List} list
+ * @param {URLSearchParams} parameters
+ * @param {Page} page
+ * @param {number | null} total
  * @param {Map<string, string>} previousPages
  * @param {View} view
  */
-function showPage(list, parameters, { data, meta }, previousPages, view) {
+function showPage(list, parameters, { data, meta }, total, previousPages, view) {
   const here = listAddress(list.view, parameters);
   const next = meta.next_cursor === null ? null : listAddress(list.view, withCursor(parameters, meta.next_cursor));
   if (next !== null) previousPages.set(next, here);
@@ -57,15 +84,14 @@ function showPage(list, parameters, { data, meta }, previousPages, view) {
   const first = listAddress(list.view, withCursor(parameters, null));
   const isFirst = !parameters.has('cursor');
   const number = numberOf(here, previousPages, isFirst);
-  const said =
-    data.length === 0
-      ? parameters.size === 0
-        ? 'Your key sees none.'
-        : 'Nothing matches. Change or clear the filters above.'
-      : `${formatNumber(data.length)} ${data.length === 1 ? 'record' : 'records'}` +
-        `${number === null ? '' : ` on page ${formatNumber(number)}`}${next === null ? ', the last' : '; more follow'}.`;
+  const isLast = next === null;
   return [
-    element('p', { class: 'count' }, said),
+    element(
+      'div',
+      { class: 'list-head' },
+      element('p', { class: 'count' }, countOf(data.length, total, number, isLast, parameters.size > 0)),
+      data.length > 0 && downloadSection(list, parameters, view),
+    ),
     data.length > 0 && table(list.title, list.titles, data.map(list.cells), list.brief),
     element(
       'nav',
@@ -74,8 +100,22 @@ function showPage(list, parameters, { data, meta }, previousPages, view) {
       previousPages.has(here) && element('a', { href: previousPages.get(here) ?? first, rel: 'prev' }, 'Previous page'),
       next !== null && element('a', { href: next, rel: 'next' }, 'Next page'),
     ),
-    data.length > 0 && downloadSection(list, parameters, view),
   ].filter((part) => part !== false);
+}
+
+/**
+ * @param {number} shown
+ * @param {number | null} total
+ * @param {number | null} page
+ * @param {boolean} isLast
+ * @param {boolean} isFiltered
+ */
+function countOf(shown, total, page, isLast, isFiltered) {
+  if (shown === 0) return isFiltered ? 'Nothing matches. Change or clear the filters above.' : 'Your key sees none.';
+  const records = (/** @type {number} */ count) => `${formatNumber(count)} ${count === 1 ? 'record' : 'records'}`;
+  if (shown === total) return `${records(shown)} in total.`;
+  const counted = total === null ? records(shown) : `${formatNumber(shown)} of ${records(total)}`;
+  return `${counted}${page === null ? '' : `, page ${formatNumber(page)}`}${isLast ? ', the last' : '; more follow'}.`;
 }
 
 /** @param {URLSearchParams} parameters @param {string | null} cursor */

@@ -20,7 +20,7 @@ import { status, STATUSES } from '../parts/status.js';
  * @property {string} name as in the API
  * @property {string} label
  * @property {readonly string[]} [values] the only values it accepts
- * @property {string} [list] path of the reference list whose records are offered by name
+ * @property {string} [kind] of the record that it takes the ID of; the form takes its name, too
  * @property {string} [hint]
  * @property {boolean} [isDate]
  */
@@ -30,6 +30,7 @@ import { status, STATUSES } from '../parts/status.js';
  * @property {string} view its segment in the page's address
  * @property {string} title
  * @property {string} path
+ * @property {string} [countPath] counts what the filters select
  * @property {readonly Filter[]} filters
  * @property {readonly string[]} titles of the columns
  * @property {readonly string[]} [brief] titles of the columns that a phone shows; all unless given
@@ -39,17 +40,20 @@ import { status, STATUSES } from '../parts/status.js';
 /** @type {Filter} */
 const SEARCH = { name: 'q', label: 'Search' };
 /** @type {Filter} */
-const LEAD_ENTITY = { name: 'lead_entity', label: 'Lead entity', list: '/v1/lead-entities', hint: 'its name' };
+const LEAD_ENTITY = { name: 'lead_entity', label: 'Lead entity', kind: 'lead-entities' };
 /** @type {Filter} */
-const CITY_SERVICE = { name: 'city_service', label: 'City service', list: '/v1/city-services', hint: 'its name' };
+const CITY_SERVICE = { name: 'city_service', label: 'City service', kind: 'city-services' };
 /** @type {Filter} */
 const UPDATED_SINCE = { name: 'updated_since', label: 'Updated since', isDate: true };
+
+const UPDATED = 'Updated (UTC)';
 
 /** @type {List} */
 const SOLICITATIONS = {
   view: 'solicitations',
   title: 'Solicitations',
   path: '/v1/solicitations',
+  countPath: '/v1/solicitations/count',
   filters: [
     SEARCH,
     { name: 'status', label: 'Status', values: STATUSES },
@@ -58,7 +62,7 @@ const SOLICITATIONS = {
     { name: 'closing_before', label: 'Closing before', isDate: true },
     UPDATED_SINCE,
   ],
-  titles: ['Title', 'Reference number', 'Status', 'Accepts bids now', 'Closes', 'Lead entity', 'Updated'],
+  titles: ['Title', 'Reference number', 'Status', 'Accepts bids now', 'Closes', 'Lead entity', UPDATED],
   brief: ['Status', 'Closes'],
   cells: (/** @type {Solicitation} */ record) => [
     recordLink('solicitations', record.id, record.title),
@@ -79,12 +83,12 @@ const CONTRACTS = {
   filters: [
     SEARCH,
     LEAD_ENTITY,
-    { name: 'coop', label: 'Cooperative', list: '/v1/coops', hint: 'its name' },
-    { name: 'supplier', label: 'Supplier', hint: 'its ID' },
+    { name: 'coop', label: 'Cooperative', kind: 'coops' },
+    { name: 'supplier', label: 'Supplier', kind: 'suppliers' },
     CITY_SERVICE,
     UPDATED_SINCE,
   ],
-  titles: ['Name', 'Summary', 'Lead entity', 'Cooperative', 'Suppliers', 'Updated'],
+  titles: ['Name', 'Summary', 'Lead entity', 'Cooperative', 'Suppliers', UPDATED],
   brief: ['Summary', 'Lead entity'],
   cells: (/** @type {Contract} */ record) => [
     recordLink('contracts', record.id, record.name),
@@ -108,7 +112,7 @@ const SUPPLIERS = {
     CITY_SERVICE,
     UPDATED_SINCE,
   ],
-  titles: ['Name', 'Location', 'States served', 'Certifications', 'Website', 'Updated'],
+  titles: ['Name', 'Location', 'States served', 'Certifications', 'Website', UPDATED],
   brief: ['Location', 'Certifications'],
   cells: (/** @type {Supplier} */ record) => [
     recordLink('suppliers', record.id, record.name),
@@ -133,7 +137,7 @@ const CERTIFICATIONS = {
     type,
     element(
       'a',
-      { href: listAddress('suppliers', { certifications: abbreviation }) },
+      { class: 'onward', href: listAddress('suppliers', { certifications: abbreviation }) },
       `Suppliers with ${abbreviation}`,
     ),
   ],
@@ -160,7 +164,12 @@ function referenceList(view, title, parameter, narrowed) {
       element('code', {}, id),
       narrowed.flatMap((other, index) => [
         index === 0 ? null : ' ',
-        element('a', { href: listAddress(other, { [parameter]: id }) }, other, visuallyHidden(` of ${name}`)),
+        element(
+          'a',
+          { class: 'onward', href: listAddress(other, { [parameter]: id }) },
+          other,
+          visuallyHidden(` of ${name}`),
+        ),
       ]),
     ],
   };

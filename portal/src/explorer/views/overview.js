@@ -14,7 +14,7 @@ import { STATUSES } from '../parts/status.js';
  * @returns {Promise<Node[]>}
  */
 export async function showOverview(view) {
-  const nowMs = await view.now();
+  const nowMs = view.now();
   const live = { status: 'open', closing_after: new Date(nowMs).toISOString() };
   const past = { status: 'open', closing_before: new Date(nowMs - 1).toISOString() };
   const filters = [...STATUSES.map((status) => ({ status })), live, past];
@@ -47,10 +47,15 @@ export async function showOverview(view) {
     ),
     barChart('Solicitations by status', 'Status', byStatus),
     barChart('Solicitations with the status open', 'Deadline', [
-      { name: 'accepts bids now', count: liveCount + endless, tone: 'bar-open' },
-      { name: 'no deadline, among these', count: endless, tone: 'bar-open' },
+      {
+        name: 'accepts bids now',
+        note: endless > 0 && `${formatNumber(endless)} of them without a deadline`,
+        count: liveCount + endless,
+        part: endless,
+        tone: 'bar-open',
+      },
       { name: 'past its deadline', count: pastCount, address: listAddress('solicitations', past), tone: 'bar-closed' },
     ]),
-    new LeadEntityCounts(view).node,
+    ...(view.canRead('lead-entities') ? [new LeadEntityCounts(view).node] : []),
   ];
 }

@@ -65,7 +65,11 @@ export async function showSupplier(id, view) {
       ['Logo', webLink(supplier.logo)],
       ['Updated', time(supplier.updated_at)],
     ]),
-    element('p', {}, element('a', { href: listAddress('contracts', { supplier: supplier.id }) }, 'Its contracts')),
+    element(
+      'p',
+      {},
+      element('a', { class: 'onward', href: listAddress('contracts', { supplier: supplier.id }) }, 'Its contracts'),
+    ),
   ];
 }
 

@@ -2,7 +2,7 @@
 
 import { calendarFile } from '../parts/calendar.js';
 import { button, description, element, table } from '../dom.js';
-import { formatBytes, time, yesOrNo } from '../format.js';
+import { formatBytes, formatDistance, time, yesOrNo } from '../format.js';
 import { listLink } from '../parts/links.js';
 import { status } from '../parts/status.js';
 
@@ -19,16 +19,9 @@ export async function showSolicitation(id, view) {
   const record = await view.ask(`/v1/solicitations/${encodeURIComponent(id)}`);
   return [
     element('h2', { tabindex: '-1' }, record.title),
-    element(
-      'p',
-      {},
-      status(record.status),
-      record.is_open ? ' Accepts bids now.' : ' Accepts no bids now.',
-      record.require_intent_registration ? ' Bidders register their intent first.' : null,
-    ),
+    ...summary(record, view.now()),
     element('p', { class: 'text' }, record.description ?? ''),
     facts(record),
-    ...(record.close_at === null ? [] : [calendarButton({ ...record, close_at: record.close_at }, await view.now())]),
     ...section('NIGP codes', record.nigp_codes, (codes) =>
       table(
         'NIGP codes',
@@ -49,19 +42,42 @@ export async function showSolicitation(id, view) {
   ];
 }
 
+/** Whether bids are accepted, and until when. @param {SolicitationDetail} record @param {number} nowMs */
+function summary(record, nowMs) {
+  const { close_at: closeAt } = record;
+  const closesInMs = Date.parse(closeAt ?? '') - nowMs;
+  return [
+    element(
+      'div',
+      { class: 'summary' },
+      status(record.status),
+      closeAt === null
+        ? element('p', { class: 'deadline' }, 'No deadline')
+        : element(
+            'p',
+            { class: 'deadline' },
+            'Deadline ',
+            element('strong', {}, time(closeAt)),
+            `, ${formatDistance(closesInMs)}`,
+          ),
+      closeAt !== null && calendarButton({ ...record, close_at: closeAt }, nowMs),
+    ),
+    element(
+      'p',
+      {},
+      record.is_open ? 'Accepts bids now.' : 'Accepts no bids now.',
+      record.require_intent_registration && ' Bidders register their intent first.',
+    ),
+  ];
+}
+
 /** @param {SolicitationDetail & { close_at: string }} record @param {number} nowMs */
 function calendarButton(record, nowMs) {
-  return element(
-    'p',
-    { class: 'actions' },
-    button('Add to calendar', () => {
-      const url = URL.createObjectURL(
-        new Blob([calendarFile(record, nowMs, location.href)], { type: 'text/calendar' }),
-      );
-      element('a', { href: url, download: `${record.ref}.ics` }).click();
-      URL.revokeObjectURL(url);
-    }),
-  );
+  return button('Add to calendar', () => {
+    const url = URL.createObjectURL(new Blob([calendarFile(record, nowMs, location.href)], { type: 'text/calendar' }));
+    element('a', { href: url, download: `${record.ref}.ics` }).click();
+    URL.revokeObjectURL(url);
+  });
 }
 
 /** @param {SolicitationDetail} record */
@@ -75,7 +91,6 @@ function facts(record) {
     ['Opens', time(record.open_at)],
     ['Questions due', time(record.questions_due_at)],
     ['Intent to bid due', time(record.intent_to_bid_due_at)],
-    ['Closes', time(record.close_at)],
     ['Created', time(record.created_at)],
     ['Updated', time(record.updated_at)],
   ]);

@@ -1,100 +1,103 @@
-// Deadlines in the next 13 weeks. If they fit in one page of the list, one request serves the whole view. Otherwise
-// each period is counted, and only the deadlines of the nearest are listed.
+// Deadlines to come: bars of equal periods, and the nearest as a list. The API sorts no list by deadline, so all of them
+// are read, as one stream; if they are too many, those of shorter periods.
 
 import { listAddress } from '../address.js';
 import { barChart } from '../parts/bar-chart.js';
-import { element } from '../dom.js';
-import { formatNumber, formatShortDay, time } from '../format.js';
+import { button, element } from '../dom.js';
+import { DAY_MS, formatDistance, formatNumber, formatShortDay, formatShortTime, time } from '../format.js';
 import { recordLink } from '../parts/links.js';
 
 /** @typedef {import('../view.js').View} View */
 /** @typedef {import('./lists.js').Solicitation} Solicitation */
 /** @typedef {{ fromMs: number, toMs: number }} Period bounds are inclusive */
 
-const DAY_MS = 86_400_000;
-const WEEK_MS = 7 * DAY_MS;
-const WEEKS = 13;
+const PERIODS = 13;
 
-/** The ends of the periods, in weeks. */
-const EACH_WEEK = Array.from({ length: WEEKS }, (_, index) => index + 1);
-/** Each needs a request if the deadlines do not fit in one page. */
-const FEW_PERIODS = [1, 4, WEEKS];
+/** @typedef {{ name: string, ms: number }} Unit */
+const WEEK = { name: 'week', ms: 7 * DAY_MS };
+const SHORTER = [
+  { name: 'day', ms: DAY_MS },
+  { name: 'hour', ms: DAY_MS / 24 },
+];
 
-const MAX_PAGE_SIZE = '100';
+/** Deadlines read at most, for up to five requests of the limit; more of them only if they are in 13 hours. */
+const MAX_READ = 10_000;
+
+/** Deadlines listed at once. */
+const SHOWN = 25;
 
 /**
  * @param {View} view
  * @returns {Promise<Node[]>}
  */
 export async function showTimeline(view) {
-  const nowMs = await view.now();
-  const page = await readPage(view, periodsFrom(nowMs, EACH_WEEK));
-  const isAll = page.meta.next_cursor === null;
-  const periods = periodsFrom(nowMs, isAll ? EACH_WEEK : FEW_PERIODS);
-  const counts = isAll
-    ? periods.map((period) => page.data.filter(({ close_at }) => isWithin(Date.parse(close_at ?? ''), period)).length)
-    : await view.askEach(periods, (period) => view.count(closingWithin([period])));
-  const total = counts.reduce((sum, it) => sum + it, 0);
-  if (total === 0) return emptyTimeline();
-  const near = isAll ? periods : periods.slice(0, countFitting(counts));
-  const { data } = isAll || near.length === 0 ? page : await readPage(view, near);
+  const nowMs = view.now();
+  const { unit, total } = await chooseUnit(view, nowMs);
+  const periods = periodsFrom(nowMs, unit.ms);
+  const within = `in the next ${PERIODS} ${unit.name}s`;
+  const heading = element('h2', { tabindex: '-1' }, 'Timeline of deadlines');
+  if (total === 0) return [heading, emptyNote(within)];
+  /** @type {Solicitation[]} */
+  const solicitations = await view.readAll('/v1/solicitations', closingWithin(periods));
+  const all = solicitations.toSorted((one, other) => closeMs(one) - closeMs(other));
   return [
-    element('h2', { tabindex: '-1' }, 'Timeline of deadlines'),
+    heading,
     element(
       'p',
       {},
-      `${formatNumber(total)} ${total === 1 ? 'solicitation' : 'solicitations'} with the status open `,
-      `${total === 1 ? 'closes' : 'close'} in the next ${WEEKS} weeks. Days are in UTC, as in the API.`,
+      `${formatNumber(all.length)} ${all.length === 1 ? 'solicitation' : 'solicitations'} with the status open `,
+      `${all.length === 1 ? 'closes' : 'close'} ${within}. All times are in UTC.`,
     ),
     barChart(
       'Solicitations with the status open, by their deadline',
-      isAll ? 'Week' : 'Period',
-      periods.map((period, index) => ({
-        name: nameOf(period),
+      `${unit.name[0]?.toUpperCase()}${unit.name.slice(1)} (UTC)`,
+      periods.map((period) => ({
+        name: nameOf(period, unit),
         address: listAddress('solicitations', closingWithin([period])),
-        count: counts[index] ?? 0,
+        count: all.filter((it) => closeMs(it) >= period.fromMs && closeMs(it) <= period.toMs).length,
         tone: 'bar-open',
       })),
     ),
-    ...(near.length > 0 && data.length > 0 ? deadlines(near, data, nowMs) : []),
+    element('h3', {}, 'Nearest deadlines'),
+    ...nearest(all, nowMs),
   ];
-}
-
-function emptyTimeline() {
-  return [
-    element('h2', { tabindex: '-1' }, 'Timeline of deadlines'),
-    element(
-      'p',
-      { class: 'empty' },
-      `No solicitation that you see has the status open and a deadline in the next ${WEEKS} weeks. `,
-      element('a', { href: listAddress('solicitations', { status: 'open' }) }, 'All with the status open'),
-      ' include those without a deadline and those past it.',
-    ),
-  ];
-}
-
-/** How many of the first periods fit together in one page of the list. @param {readonly number[]} counts */
-function countFitting(counts) {
-  let sum = 0;
-  const tooMany = counts.findIndex((count) => (sum += count) > Number(MAX_PAGE_SIZE));
-  return tooMany === -1 ? counts.length : tooMany;
 }
 
 /**
+ * The longest period of which 13 have no more deadlines than are read.
+ *
  * @param {View} view
- * @param {readonly Period[]} periods
- * @returns {Promise<{ data: Solicitation[], meta: { next_cursor: string | null } }>}
+ * @param {number} nowMs
+ * @returns {Promise<{ unit: Unit, total: number }>}
  */
-function readPage(view, periods) {
-  return view.ask('/v1/solicitations', { ...closingWithin(periods), limit: MAX_PAGE_SIZE });
+async function chooseUnit(view, nowMs) {
+  const countIn = (/** @type {Unit} */ { ms }) => view.count(closingWithin(periodsFrom(nowMs, ms)));
+  let chosen = { unit: WEEK, total: await countIn(WEEK) };
+  for (const unit of SHORTER) {
+    if (chosen.total <= MAX_READ) break;
+    chosen = { unit, total: await countIn(unit) };
+  }
+  return chosen;
 }
 
-/** Consecutive periods: the first starts now, the others at midnight UTC. @param {number} nowMs @param {readonly number[]} ends in weeks @returns {Period[]} */
-function periodsFrom(nowMs, ends) {
-  const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
-  return ends.map((end, index) => ({
-    fromMs: index === 0 ? nowMs : today + (ends[index - 1] ?? 0) * WEEK_MS,
-    toMs: today + end * WEEK_MS - 1,
+/** @param {string} within */
+function emptyNote(within) {
+  return element(
+    'p',
+    { class: 'empty' },
+    `No solicitation that you see has the status open and a deadline ${within}. `,
+    element('a', { href: listAddress('solicitations', { status: 'open' }) }, 'All with the status open'),
+    ' include those without a deadline and those past it.',
+  );
+}
+
+/** Consecutive periods: the first starts now, the others at full days or hours in UTC. @param {number} nowMs @param {number} unitMs @returns {Period[]} */
+function periodsFrom(nowMs, unitMs) {
+  const stepMs = Math.min(unitMs, DAY_MS);
+  const startMs = Math.floor(nowMs / stepMs) * stepMs;
+  return Array.from({ length: PERIODS }, (_, index) => ({
+    fromMs: index === 0 ? nowMs : startMs + index * unitMs,
+    toMs: startMs + (index + 1) * unitMs - 1,
   }));
 }
 
@@ -107,50 +110,48 @@ function closingWithin(periods) {
   };
 }
 
-/** @param {Period} period */
-function nameOf({ fromMs, toMs }) {
-  return `${formatShortDay(fromMs)} to ${formatShortDay(toMs)}`;
+/** @param {Period} period @param {Unit} unit */
+function nameOf({ fromMs, toMs }, { name }) {
+  if (name === 'week') return `${formatShortDay(fromMs)} to ${formatShortDay(toMs)}`;
+  return name === 'day' ? formatShortDay(fromMs) : `${formatShortDay(fromMs)}, from ${formatShortTime(fromMs)}`;
 }
 
-/** @param {number} ms @param {Period} period */
-function isWithin(ms, { fromMs, toMs }) {
-  return ms >= fromMs && ms <= toMs;
+/** @param {Solicitation} solicitation */
+function closeMs({ close_at }) {
+  return Date.parse(close_at ?? '');
 }
 
-/** @param {readonly Period[]} periods @param {readonly Solicitation[]} solicitations all that close in these weeks @param {number} nowMs */
-function deadlines(periods, solicitations, nowMs) {
-  const closeMs = (/** @type {Solicitation} */ { close_at }) => Date.parse(close_at ?? '');
-  const byDeadline = solicitations.toSorted((one, other) => closeMs(one) - closeMs(other));
-  return [
+/** @param {readonly Solicitation[]} all by deadline @param {number} nowMs */
+function nearest(all, nowMs) {
+  const list = element('ol', { class: 'deadlines' });
+  const more = button('', () => {
+    const first = list.children.length;
+    showMore();
+    list.children[first]?.querySelector('a')?.focus();
+  });
+  const showMore = () => {
+    const shown = list.children.length;
+    list.append(...all.slice(shown, shown + SHOWN).map((it) => deadline(it, nowMs)));
+    const left = all.length - list.children.length;
+    more.textContent = left > SHOWN ? `Show ${SHOWN} more of ${formatNumber(left)}` : `Show the last ${left}`;
+    more.hidden = left === 0;
+  };
+  showMore();
+  return [list, element('p', { class: 'actions' }, more)];
+}
+
+/** @param {Solicitation} solicitation @param {number} nowMs */
+function deadline(solicitation, nowMs) {
+  return element(
+    'li',
+    {},
+    element('p', { class: 'when' }, time(solicitation.close_at)),
+    element('p', { class: 'distance muted' }, formatDistance(closeMs(solicitation) - nowMs)),
     element(
-      'h3',
+      'div',
       {},
-      periods.length === WEEKS ? 'By deadline' : `By deadline, until ${formatShortDay(periods.at(-1)?.toMs ?? nowMs)}`,
+      recordLink('solicitations', solicitation.id, solicitation.title),
+      element('p', { class: 'muted' }, solicitation.lead_entity.name),
     ),
-    element(
-      'ol',
-      { class: 'deadlines' },
-      ...byDeadline.map((solicitation) =>
-        element(
-          'li',
-          {},
-          element(
-            'p',
-            { class: 'when' },
-            time(solicitation.close_at),
-            ` (${untilThen(closeMs(solicitation) - nowMs)})`,
-          ),
-          recordLink('solicitations', solicitation.id, solicitation.title),
-          element('p', { class: 'muted' }, solicitation.lead_entity.name),
-        ),
-      ),
-    ),
-  ];
-}
-
-/** @param {number} ms */
-function untilThen(ms) {
-  const days = Math.floor(ms / DAY_MS);
-  if (days === 0) return 'within a day';
-  return days === 1 ? 'in a day' : `in ${days} days`;
+  );
 }
