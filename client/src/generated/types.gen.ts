@@ -788,7 +788,7 @@ export type ListContractsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
          */
         format?: ListFormat;
     };
@@ -932,7 +932,7 @@ export type ListSuppliersData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
          */
         format?: ListFormat;
     };
@@ -1080,7 +1080,7 @@ export type ListSolicitationsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
          */
         format?: ListFormat;
     };
@@ -1360,7 +1360,7 @@ export type ListCertificationsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
          */
         format?: ListFormat;
     };
@@ -1424,7 +1424,7 @@ export type ListLeadEntitiesData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
          */
         format?: ListFormat;
     };
@@ -1488,7 +1488,7 @@ export type ListCityServicesData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
          */
         format?: ListFormat;
     };
@@ -1552,7 +1552,7 @@ export type ListCoopsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.3.0: how the list is sent. Without it, the `Accept` header decides.
+         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
          */
         format?: ListFormat;
     };
