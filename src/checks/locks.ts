@@ -39,21 +39,23 @@ interface Blocked {
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);
   if (tables.length === 0) return [];
-  const blocked = await inTransaction(database, async ({ kysely }) => {
-    const { pid } = firstRow((await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely)).rows);
-    await sql`set local lock_timeout = ${sql.lit(WAIT_MS)}`.execute(kysely);
-    const names = sql.join(tables.map((table) => sql.table(table)));
-    const locked = sql`lock table ${names} in access share mode`.execute(kysely).then(() => true);
-    const isLocked = await Promise.race([locked, delay(LOOK_AFTER_MS, false, { ref: false })]);
-    const seen = isLocked ? null : await readBlocked(database, pid);
-    return locked.then(
-      () => null,
-      (error: unknown) => {
-        if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
-        return seen;
-      },
-    );
-  });
+  let blocked: Blocked | null = null;
+  try {
+    await inTransaction(database, async ({ kysely }) => {
+      const { pid } = firstRow((await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely)).rows);
+      await sql`set local lock_timeout = ${sql.lit(WAIT_MS)}`.execute(kysely);
+      const names = sql.join(tables.map((table) => sql.table(table)));
+      const locking = sql`lock table ${names} in access share mode`.execute(kysely).then(() => true);
+      // Awaited below, but reading those that block can fail first.
+      locking.catch(() => undefined);
+      const isLocked = await Promise.race([locking, delay(LOOK_AFTER_MS, false, { ref: false })]);
+      if (!isLocked) blocked = await readBlocked(database, pid);
+      await locking;
+      blocked = null;
+    });
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
+  }
   return blocked === null ? [] : describe(blocked);
 }
 

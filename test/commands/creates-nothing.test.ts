@@ -156,7 +156,7 @@ test('every command is listed in this file', () => {
 });
 
 describe.concurrent('a command that only reads or fails creates no file, folder, schema or table:', () => {
-  test.each(Object.entries(FORMS))('%s', { timeout: 60_000 }, async (_, forms) => {
+  test.each(Object.entries(FORMS))('%s', { timeout: 120_000 }, async (_, forms) => {
     for (const form of forms) await tryOut(form);
   });
 });
