@@ -27,7 +27,7 @@ const RECORDS = [
 const MAX_STALE_MS = 1_000 + 2_000;
 
 /** How long nginx can skip a failed service. */
-const LEFT_OUT_MS = 2_500;
+const LEFT_OUT_MS = 12_000;
 
 const CHANGES: ImportLines = {
   suppliers: SMALL_CATALOG.suppliers.map((record) => ({ ...record, name: `${record.name}, renamed` })),

@@ -21,4 +21,4 @@ afterAll(async () => {
 
 test(`servers of version ${VERSION_BEFORE.version} work on the schema of this one, and make way for it, without one failed request`, async () => {
   await upgradeRolling(workspace, databaseUrlOf(made.config));
-}, 180_000);
+}, 300_000);
