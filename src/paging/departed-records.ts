@@ -12,7 +12,7 @@ import { addMilliseconds } from '../timestamp.ts';
 import { inState } from './pages.ts';
 
 /** A statement examines at most this many departures: some milliseconds. */
-const MAX_DEPARTURES = 5_000;
+export const MAX_DEPARTURES = 5_000;
 
 /** Owners in a statement, so that it can examine some departures of each. */
 const MAX_OWNERS = 500;
@@ -101,6 +101,7 @@ export class ListedDepartures {
     const ids = new Map<string, Set<string>>(this.#kinds.map((kind) => [kind, new Set()]));
     let left = MAX_DEPARTURES;
     for (const owners of inBatches(ownersIn(scope, since), MAX_OWNERS)) {
+      await nextTick();
       const values = { owners: JSON.stringify(owners), kinds: [...this.#kinds], rows: left + 1 };
       const rows = await database.run('departures by release', () => departuresByRelease(database.engine), values);
       inState(catalog, firstRow(rows));

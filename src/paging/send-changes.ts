@@ -18,7 +18,7 @@ import {
   type FeedKind,
   type FeedPosition,
 } from './changes.ts';
-import { ListedDepartures } from './departed-records.ts';
+import { ListedDepartures, MAX_DEPARTURES } from './departed-records.ts';
 import { readInOneState, lastEvent } from './one-state.ts';
 import { inState, UNLIMITED } from './pages.ts';
 import { FIRST_PIECE_RECORDS, NO_PIECE, readPieces } from './pieces.ts';
@@ -128,7 +128,8 @@ async function sendPage(
   });
   const isComplete = row.complete !== null;
   countComplete(services, request, changes, row.complete);
-  await charge(request, reply, { from: 1, to: row.count + row.listing.departures.examined });
+  // The request was counted as one, which pays for one statement.
+  await charge(request, reply, { from: 0, to: row.listing.departures.examined - MAX_DEPARTURES });
   const { next_cursor, ...end } = endOf(services, changes, { ...row.listing, watermark, isComplete }, row.next);
   const meta = { next_cursor, limit, ...end };
   const items = Buffer.from(row.bytes).toString().trimEnd().replaceAll('\n', ',');
