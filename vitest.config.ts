@@ -49,8 +49,11 @@ const ONLY_IN_ALL = [
 const NIGHTLY = [
   // Downloads Deno, Bun and two versions of Node, 510 MB.
   'client/test/platforms/**',
-  // Disturbs a whole cluster ten times.
+  // Disturb whole clusters ten times.
   'test/cluster/patroni.postgres.test.ts',
+  'test/cluster/cluster.postgres.test.ts',
+  // Copies a large database there and back again.
+  'test/recovery/transfer.both.test.ts',
 ];
 
 /**
@@ -61,6 +64,7 @@ const ON_SQLITE = [
   'test/commands/!(*.postgres|check|creates-nothing|find|usage).test.ts',
   'test/conformance/{certification-filter,isolation,model-agreement,schemas,streams}.test.ts',
   'test/faults/{descriptors,ending-key}.test.ts',
+  'test/fuzz/**',
   'test/http/**',
   'test/load/sigterm.test.ts',
   'test/monitoring/{metrics,tracing}.test.ts',
@@ -113,8 +117,9 @@ export default defineConfig({
     pool: 'forks',
     // One more than cores: most tests wait for a process, a socket or a database more than they compute.
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // For a slow machine: no test is about time that has not its own limit.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     setupFiles: ['test/support/clean-environment.ts'],
     provide: { isNightly: SET === 'nightly' },
     projects: [

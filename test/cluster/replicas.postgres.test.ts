@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
@@ -112,11 +111,11 @@ test('the primary serves records if all replicas are lost, and no request in fli
     }
   });
   for (const replica of replicas) await replica.kill();
-  await delay(300);
+  const before = statuses.length;
+  await timeUntil(() => Promise.resolve(statuses.length > before + 10));
   isDone = true;
   await Promise.all(clients);
   expect(new Set(statuses)).toEqual(new Set([200]));
-  expect(statuses.length).toBeGreaterThan(10);
 });
 
 test('the primary serves a release that replicas do not have yet, within a second of its release', async () => {

@@ -114,14 +114,13 @@ describe('pds serve on a terminal', { timeout: 60_000 }, () => {
     ]);
   });
 
-  test('writes JSON lines with --log-format json, and if stdout is a pipe', async () => {
+  // So it does if stdout is a pipe: other tests parse these lines.
+  test('writes JSON lines with --log-format json', async () => {
     const terminal = onTerminal('serve --log-format json');
     await terminal.waitFor('Server listening');
     terminal.interrupt();
     await terminal.exited;
     expect(terminal.shown()).toContain('{"level":30');
-    const refused = await piped('serve --host 203.0.113.1');
-    expect(refused.text).toContain('{"level":30');
   });
 });
 
