@@ -100,7 +100,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'npx pds usage': 'documents.sqlite',
   },
   'docs/operators/upgrading.md': {
-    'sudo git clone https://git.example.com/partner-data-service /opt/partner-data-service/1.3.0': 'procedures.sqlite',
+    'sudo git clone https://git.example.com/partner-data-service /opt/partner-data-service/1.2.0': 'procedures.sqlite',
     'sudo pds migrate': 'procedures.sqlite',
     'sudo systemctl restart partner-data-service': 'procedures.sqlite',
     'for instance in a:8081 b:8091; do': 'procedures.sqlite',
