@@ -39,7 +39,7 @@ interface Blocked {
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);
   if (tables.length === 0) return [];
-  let blocked: Blocked | null = null;
+  const seen: Blocked[] = [];
   try {
     await inTransaction(database, async ({ kysely }) => {
       const { pid } = firstRow((await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely)).rows);
@@ -49,14 +49,14 @@ export async function findBlockers(database: Database): Promise<Finding[]> {
       // Awaited below, but reading those that block can fail first.
       locking.catch(() => undefined);
       const isLocked = await Promise.race([locking, delay(LOOK_AFTER_MS, false, { ref: false })]);
-      if (!isLocked) blocked = await readBlocked(database, pid);
+      if (!isLocked) seen.push(await readBlocked(database, pid));
       await locking;
-      blocked = null;
     });
+    return [];
   } catch (error) {
     if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
+    return seen.flatMap(describe);
   }
-  return blocked === null ? [] : describe(blocked);
 }
 
 async function listReadableTables({ kysely }: Database): Promise<string[]> {
