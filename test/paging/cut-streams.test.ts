@@ -44,6 +44,8 @@ async function begin(key: string, query = 'format=ndjson'): Promise<IncomingMess
   });
   sent.end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  // A reset is an error of the request too; `readOn` returns that of the response.
+  sent.on('error', () => undefined);
   response.pause();
   return response;
 }
