@@ -21,7 +21,7 @@ beforeAll(async () => {
   [, firstOfReadme = ''] = /```ts\n([^`]+)```/.exec(readme) ?? [];
   const first = firstOfReadme.replace('http://127.0.0.1:8080', service.url);
   writeFileSync(join(installed.project, 'examples', 'first.ts'), first);
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   installed.remove();
   await service.close();
