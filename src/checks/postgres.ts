@@ -36,7 +36,7 @@ export async function checkPrimary(
     ];
     if (!mayRead) return found;
     const blockers = await findBlockers(database);
-    // What follows would wait for the same locks.
+    // The other checks would wait for the same locks.
     if (blockers.length > 0) return [...found, ...blockers];
     const { findings: contents, isReadable } = await checkContents(database, environment, clock);
     if (isReadable) state = { identity: await readIdentity(database), revision: await readRevision(database.kysely) };

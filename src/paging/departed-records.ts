@@ -204,7 +204,7 @@ function parseDeparture(text: string): { id: string; release: number } {
   return { id, release: Number(release) };
 }
 
-/** The number of the first release that an owner of the parameter `owners` is told of; null if there is none yet. */
+/** The number of the first release after the timestamp of an owner in the parameter `owners`; null if there is none yet. */
 const firstRelease = sql<number | null>`(select number from catalog.publications where instant > owned.after
   order by instant limit 1)`;
 

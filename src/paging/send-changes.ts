@@ -142,7 +142,7 @@ async function sendPage(
   });
 }
 
-/** What a stream begins with, read in one state: its head and its first piece. */
+/** The head and the first piece of a stream, read in one state. */
 interface Beginning extends ChangesPiece, Listed {
   readonly etag: string;
   readonly scope: Scope;

@@ -41,7 +41,7 @@ export interface StreamedList {
   readonly name: string;
 }
 
-/** What a stream begins with, read in one state: its head and its first piece. */
+/** The head and the first piece of a stream, read in one state. */
 interface Beginning extends Piece {
   readonly etag: string;
   readonly scope: Scope;
@@ -130,7 +130,7 @@ interface StreamHead {
   readonly more?: Readonly<Record<string, string>>;
 }
 
-/** What reading so many records costs of the partner's limit: at least the request itself, at most half of the limit. */
+/** The cost of reading so many records, in requests: at least one, at most half of the partner's limit. */
 export function unitsOf({ requestsPerMinute }: Pick<Partner, 'requestsPerMinute'>, records: number): number {
   return Math.max(1, Math.min(Math.ceil(records / RECORDS_PER_UNIT), Math.floor(requestsPerMinute / 2)));
 }

@@ -3,7 +3,7 @@ import { ImportRefusedError, MAX_PROBLEMS } from './problems.ts';
 import { describeLostAccess } from './write/lost-access.ts';
 import { describeLargeRemoval, type LargeRemoval } from './write/removals.ts';
 
-/** What an import does only if the operator allows it. */
+/** The changes that an import makes only if the operator allows them. */
 export interface Consequences {
   readonly removals: readonly LargeRemoval[];
   readonly lostAccess: readonly IdleGrants[];

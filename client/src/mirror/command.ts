@@ -32,7 +32,7 @@ export class Ending {
   }
 }
 
-/** What the command writes to, and what ends it. */
+/** The output of the command, its clock, and the signal that ends it. */
 export interface CommandContext {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };

@@ -83,7 +83,7 @@ export class OpenStreams {
       () => {
         const { socket } = response;
         const nowMs = performance.now();
-        // What the kernel has taken. Node's own timeouts begin again if a part of a write was taken.
+        // The bytes that the kernel has taken. Node's own timeouts restart if it took a part of a write.
         const taken = socket === null ? 0 : socket.bytesWritten - socket.writableLength;
         const isWaiting = socket === null || socket.writableLength === 0;
         if (isWaiting || taken !== takenBytes) {

@@ -48,7 +48,7 @@ export function writeNew(path: string, lines: Iterable<string>): number {
   return writeLines(createFile(newOf(path)), 0, lines);
 }
 
-/** Creates an empty file, and opens it. What was in its place is removed, not followed if it is a link. */
+/** Creates an empty file, and opens it. Removes an older file or link of that name, and does not follow the link. */
 export function createFile(path: string): number {
   rmSync(path, { force: true });
   return openSync(path, 'wx');

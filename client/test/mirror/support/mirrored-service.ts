@@ -74,7 +74,7 @@ export class MirroredService {
     return this.#host.key;
   }
 
-  /** What a mirror of this service reads from its environment. */
+  /** The environment of a mirror of this service. */
   get environment(): { PARTNER_DATA_URL: string; PARTNER_DATA_KEY: string } {
     return { PARTNER_DATA_URL: this.proxy.url, PARTNER_DATA_KEY: this.key };
   }
