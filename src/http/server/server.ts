@@ -159,8 +159,8 @@ const CHECK_INTERVAL_MS = 20;
 
 /**
  * Makes `app.close()` fail no request: the server accepts no new connections, finishes requests in flight, sends
- * `Connection: close` with every response, and closes idle connections. Requests that have not finished `drainMs` after the
- * announcement is cut: a stream, or a response that is not read.
+ * `Connection: close` with every response, and closes idle connections. It cuts streams and unread responses that have
+ * not finished `drainMs` after the announcement.
  */
 export function addDraining(app: FastifyInstance, connections: Connections, drainMs: number): void {
   let hasLingered = false;
