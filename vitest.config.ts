@@ -57,8 +57,8 @@ const NIGHTLY = [
 ];
 
 /**
- * Tests of what does not depend on the database: they run on SQLite only, but for the files named here, whose SQL differs or
- * whose errors are the driver's. `conformance/engines.both.test.ts` compares the responses of both databases.
+ * Tests of what does not depend on the database: they run on SQLite only, and at night on both. The files named here after `!`
+ * test SQL, or errors of the drivers. `conformance/engines.both.test.ts` compares the responses of both databases.
  */
 const ON_SQLITE = [
   'test/commands/!(*.postgres|check|creates-nothing|find|usage).test.ts',
@@ -136,7 +136,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          ...filesOf('postgres', [...ALONE, UNIT, SQLITE, ...ON_SQLITE]),
+          ...filesOf('postgres', [...ALONE, UNIT, SQLITE, ...(SET === 'nightly' ? [] : ON_SQLITE)]),
           provide: { engine: 'postgres' },
           globalSetup: ['test/support/postgres.ts', 'test/support/bundled-program.ts'],
         },
