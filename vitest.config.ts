@@ -1,5 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { useTemporaryFolderInMemory } from './test/support/temporary-folder.ts';
+
+useTemporaryFolderInMemory();
 
 /**
  * `npm test` runs these folders: under 150 seconds on two cores, with only what `npm ci` installs. A new test file belongs to
@@ -40,42 +43,55 @@ const ONLY_IN_ALL = [
   'client/test/mirror/takeover.test.ts',
   // Start workers, kill them, and count their requests.
   'test/http/serving-process.sqlite.test.ts',
-  // Wait for a minute, and for many intervals of a second.
-  'client/test/mirror/waiting.test.ts',
+  // Waits for many intervals of a second.
   'client/test/mirror/watching.test.ts',
 ];
 
 /** Files that only `npm run test:nightly` runs: they are slow and rarely find anything. */
-const NIGHTLY = [
+const ONLY_AT_NIGHT = [
   // Downloads Deno, Bun and two versions of Node, 510 MB.
-  'client/test/platforms/**',
+  'client/test/platforms/*.test.ts',
+  // Waits for minutes, as a mirror does whose limit is used up.
+  'client/test/mirror/waiting.test.ts',
   // Disturb whole clusters ten times.
   'test/cluster/patroni.postgres.test.ts',
   'test/cluster/cluster.postgres.test.ts',
+  // Steps the clocks of processes, and waits for minutes to end.
+  'test/faults/clock.test.ts',
+  // Measure on thousands of connections, and on every combination of filters.
+  'test/load/hostile-connections.sqlite.test.ts',
+  'test/load/every-filter.test.ts',
   // Copies a large database there and back again.
   'test/recovery/transfer.both.test.ts',
 ];
 
 /**
- * Tests of what does not depend on the database: they run on SQLite only, and at night on both. The files named here after `!`
+ * Tests of what does not depend on the database: they run on SQLite, and on PostgreSQL only at night. The files named here after `!`
  * test SQL, or errors of the drivers. `conformance/engines.both.test.ts` compares the responses of both databases.
  */
 const ON_SQLITE = [
   'test/commands/!(*.postgres|check|creates-nothing|find|usage).test.ts',
   'test/conformance/{certification-filter,isolation,model-agreement,schemas,streams}.test.ts',
   'test/faults/{descriptors,ending-key}.test.ts',
-  'test/fuzz/**',
-  'test/http/**',
+  'test/fuzz/*.test.ts',
+  'test/http/*.test.ts',
   'test/load/sigterm.test.ts',
   'test/monitoring/{metrics,tracing}.test.ts',
-  'test/security/!(*.postgres|additional-columns|leaks).test.ts',
+  'test/paging/{cut-streams,failing-streams}.test.ts',
+  'test/security/!(*.postgres|additional-columns).test.ts',
   'test/usage/usage-process.test.ts',
 ];
 
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
 const SET = process.env['TEST_SET'];
 const isDefaultSet = SET === 'default';
-const LEFT_OUT = SET === 'default' ? [...ONLY_IN_ALL, ...NIGHTLY] : SET === 'all' ? NIGHTLY : [];
+const isNightly = SET === 'nightly';
+const LEFT_OUT = SET === 'default' ? [...ONLY_IN_ALL, ...ONLY_AT_NIGHT] : SET === 'all' ? ONLY_AT_NIGHT : [];
+
+/** Files with tests that run more examples at night (`test/support/runs.ts`). */
+const RUN_MORE = isNightly
+  ? globSync('test/**/*.test.ts').filter((file) => readFileSync(file, 'utf8').includes('numberOfRuns('))
+  : [];
 
 /** Tests of functions that use no database: they run once. */
 const UNIT = '**/*.unit.test.ts';
@@ -98,14 +114,17 @@ const TOOLS = existsSync(new URL('tools/node_modules/.package-lock.json', import
   ? 'tools/test'
   : 'tools/not-installed.unit.test.ts';
 
-/** The test files of a project, without those of other projects. */
+/** The test files of a project, without those of other projects. At night only what `npm run test:all` does not run. */
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
+  const exclude = [...others, ...LEFT_OUT];
+  if (isNightly) {
+    const more = [...RUN_MORE, ...(project === 'postgres' ? ON_SQLITE : [])];
+    const isOfProject = (file: string) => file.startsWith('client/') === (project === 'client');
+    return { include: [...ONLY_AT_NIGHT, ...more].filter(isOfProject), exclude };
+  }
   const everything = project === 'client' ? ['client/test'] : ['test', 'convert/test', TOOLS];
   const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : everything;
-  return {
-    include: folders.map((folder) => (folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`)),
-    exclude: [...others, ...LEFT_OUT],
-  };
+  return { include: folders.map((folder) => (folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`)), exclude };
 }
 
 /**
@@ -121,7 +140,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     setupFiles: ['test/support/clean-environment.ts'],
-    provide: { isNightly: SET === 'nightly' },
+    provide: { isNightly },
     projects: [
       {
         extends: true,
@@ -136,7 +155,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          ...filesOf('postgres', [...ALONE, UNIT, SQLITE, ...(SET === 'nightly' ? [] : ON_SQLITE)]),
+          ...filesOf('postgres', [...ALONE, UNIT, SQLITE, ...(isNightly ? [] : ON_SQLITE)]),
           provide: { engine: 'postgres' },
           globalSetup: ['test/support/postgres.ts', 'test/support/bundled-program.ts'],
         },
@@ -145,7 +164,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: isDefaultSet ? [] : ALONE,
+          include: isDefaultSet ? [] : isNightly ? ALONE.filter((file) => ONLY_AT_NIGHT.includes(file)) : ALONE,
           exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },

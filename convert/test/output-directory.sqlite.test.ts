@@ -5,7 +5,8 @@ import { expect, test, vi } from 'vitest';
 import { convertOcds } from '../src/ocds/convert-ocds.ts';
 import { ConversionReport } from '../src/report.ts';
 import { Workspace } from '../src/workspace.ts';
-import { runPds, runPdsSignalled, type Outcome } from '../../test/commands/run-pds.ts';
+import { callPds } from '../../test/commands/call-pds.ts';
+import { runPdsSignalled, type Outcome } from '../../test/commands/run-pds.ts';
 import { filesOf, OPTIONS, temporaryFolder } from './convert.ts';
 
 /** Converts a CSV file of contracts or suppliers in a folder into its `out`. */
@@ -20,7 +21,7 @@ function convertInto(
   const ignore = kind === 'contracts' ? [] : ['Agency'];
   writeFileSync(join(folder, 'table.csv'), `Id,Name,Agency\n${rows}`);
   writeFileSync(join(folder, 'map.json'), JSON.stringify({ kinds: { [kind]: { file: 'table.csv', fields, ignore } } }));
-  return runPds(['convert', 'csv', '--map', join(folder, 'map.json'), '--out', join(folder, 'out'), ...options], {});
+  return callPds(['convert', 'csv', '--map', join(folder, 'map.json'), '--out', join(folder, 'out'), ...options], {});
 }
 
 test.each(['ocds', 'csv'])('convert %s names a map that it cannot read', async (format) => {
@@ -28,7 +29,7 @@ test.each(['ocds', 'csv'])('convert %s names a map that it cannot read', async (
   const [file = ''] = filesOf({ '1.json': '{}' });
   const map = join(folder, 'missing.json');
   const words = ['convert', format, ...(format === 'ocds' ? [file] : []), '--map', map, '--out', join(folder, 'out')];
-  const { code, stderr } = await runPds(words, {});
+  const { code, stderr } = await callPds(words, {});
   expect({ code, stderr }).toEqual({
     code: 1,
     stderr: expect.stringContaining(`${map} cannot be read: ENOENT`) as string,
@@ -69,7 +70,7 @@ test.each([
 ])('an interruption %s leaves the directory as it was', { timeout: 60_000 }, async (_, at) => {
   const [first = '', second = ''] = filesOf({ '1.json': releases(1, 'Old'), '2.json': releases(1_000, 'New') });
   const out = join(temporaryFolder(), 'out');
-  await runPds(['convert', 'ocds', first, '--out', out], {});
+  await callPds(['convert', 'ocds', first, '--out', out], {});
   const before = readFileSync(join(out, 'solicitations.ndjson'), 'utf8');
   const words = ['convert', 'ocds', second, '--out', out];
   const outcome = await runPdsSignalled(words, {}, { signal: 'SIGINT', at });
@@ -78,7 +79,7 @@ test.each([
   expect(readFileSync(join(out, 'solicitations.ndjson'), 'utf8')).toBe(before);
   // A killed conversion could leave this.
   writeFileSync(join(out, 'solicitations.ndjson.new'), '{');
-  expect(await runPds(words, {})).toMatchObject({ code: 0 });
+  expect(await callPds(words, {})).toMatchObject({ code: 0 });
   expect(readdirSync(out).sort()).toEqual(['lead-entities.ndjson', 'solicitations.ndjson']);
 });
 
@@ -130,7 +131,7 @@ test.each([['ocds FIFO --out OUT'], ['csv --map FIFO --out OUT'], ['csv --map MA
     const fields = { id: 'Id', name: 'Name' };
     const [map = ''] = filesOf({ 'map.json': JSON.stringify({ kinds: { coops: { file: fifo, fields } } }) });
     const words = line.replace('FIFO', fifo).replace('OUT', join(folder, 'out')).replace('MAP', map).split(' ');
-    expect(await runPds(['convert', ...words], {})).toMatchObject({
+    expect(await callPds(['convert', ...words], {})).toMatchObject({
       code: 1,
       stderr: `error: ${fifo} cannot be read: only regular files are, no pipes or folders\n`,
     });

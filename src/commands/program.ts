@@ -236,6 +236,9 @@ function showOption(): Option {
   ).argParser(parseShown);
 }
 
+/** How long pending work can delay the exit of a check. */
+const LINGER_MS = 500;
+
 /** Runs this process's command line and sets its exit code. */
 export async function runProgram(): Promise<void> {
   // A reader that closes the pipe, such as `head`, is not a failure.
@@ -250,6 +253,8 @@ export async function runProgram(): Promise<void> {
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);
   await runWords(process.argv.slice(2));
+  // What a check has given up, such as a DNS lookup, can go on for minutes.
+  if (program.args[0] === 'check') setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 
 /** Runs a command line, given without `pds`, and sets this process's exit code. */

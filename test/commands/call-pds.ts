@@ -1,15 +1,14 @@
 import { runWords } from '../../src/commands/program.ts';
-import { runPds, type Outcome } from './run-pds.ts';
+import type { Outcome } from './run-pds.ts';
 
 let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs a command line of `pds` in this process, with only these settings: a start takes 0.3 s of CPU time. Calls wait for
  * each other, since they replace this process's environment and output. Use `runPds` if the process matters: for commands
- * at the same time, signals, limits, standard input, and what a start does. `pds check` ends its process, so it gets one.
+ * at the same time, signals, limits, standard input, and what a start does.
  */
 export function callPds(words: readonly string[], settings: Record<string, string>): Promise<Outcome> {
-  if (words.includes('check')) return runPds(words, settings);
   const called = last.then(() => call(words, settings));
   last = called.catch(() => undefined);
   return called;

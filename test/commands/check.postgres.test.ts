@@ -6,7 +6,8 @@ import { createEmptyDatabase, createTestDatabase, onServer, type TestDatabase } 
 import { findFreePort } from '../support/free-port.ts';
 import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import { runCheck, testProblems, type Checked, type CheckSetup } from './check-contract.ts';
-import { databaseUrlOf, runPds } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf } from './run-pds.ts';
 
 const NO_CLOCK = whyNoSteppedClock();
 
@@ -130,7 +131,7 @@ test('pds check terminates if the server hangs, before or after connecting', asy
 });
 
 test('pds check reports what the role can do, and what it lacks', async () => {
-  expect((await runPds(['roles', '--reader', reader, '--writer', writer], { PDS_DATABASE_URL: url })).code).toBe(0);
+  expect((await callPds(['roles', '--reader', reader, '--writer', writer], { PDS_DATABASE_URL: url })).code).toBe(0);
   await onServer(`create role ${stranger} login`);
   expect(permissionsOf(await check())).toMatch(/ can serve, run commands, migrate$/);
   expect(permissionsOf(await check(as(reader)))).toBe(`${reader} can serve`);
@@ -178,7 +179,7 @@ test('pds check fails if the server was restored and pds recover was not run', a
   expect((await check()).troubles).toEqual([
     expect.stringMatching(/^fail\|history: the server was promoted or restored/),
   ]);
-  await runPds(['recover', '--yes'], { PDS_DATABASE_URL: url });
+  await callPds(['recover', '--yes'], { PDS_DATABASE_URL: url });
   expect((await check()).troubles).toEqual([]);
 });
 

@@ -6,7 +6,8 @@ import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { runCheck, testProblems, type CheckSetup } from './check-contract.ts';
-import { databaseUrlOf, runPds } from './run-pds.ts';
+import { callPds } from './call-pds.ts';
+import { databaseUrlOf } from './run-pds.ts';
 
 const ACME = { name: 'acme', everything: true };
 
@@ -182,7 +183,7 @@ test('pds check reports no problems with a healthy database, and changes nothing
 test('pds check prints advice for each problem', async () => {
   await using made = await createTestDatabase();
   await migrateToNewer(made);
-  const { code, stdout, stderr } = await runPds(['check'], settingsOf(made));
+  const { code, stdout, stderr } = await callPds(['check'], settingsOf(made));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^ok {4}settings: environment dev/);
   expect(stdout).toMatch(/^WARN {2}schema: .* is at 999, .*\n {6}→ This version can serve, but not run commands/m);
@@ -193,5 +194,5 @@ test('pds check prints no key that was set in place of something else', async ()
   const { key } = await makePartner(made.database, Date.now, ACME);
   const settings = { ...settingsOf(made), PDS_ADMIN_HOST: key };
   await runCheck({ settings, secrets: [key] });
-  expect((await runPds(['check'], settings)).stdout).not.toContain(key);
+  expect((await callPds(['check'], settings)).stdout).not.toContain(key);
 });

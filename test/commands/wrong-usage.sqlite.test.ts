@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { callPds } from './call-pds.ts';
 import { runPds } from './run-pds.ts';
 
 // None of these reaches a database.
@@ -25,13 +26,13 @@ describe('wrong usage exits with 2, and help with 0', () => {
     ['key issue acme --expires-in 99999d'],
     ['key rotate abcdefgh --overlap -1h'],
   ])('pds %s', async (line) => {
-    const { code, stdout, stderr } = await runPds(line.split(' ').filter(Boolean), {});
+    const { code, stdout, stderr } = await callPds(line.split(' ').filter(Boolean), {});
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(/^(error: |Usage: )/);
   });
 
   test('pds partner grant --help', async () => {
-    const { code, stdout, stderr } = await runPds(['partner', 'grant', '--help'], {});
+    const { code, stdout, stderr } = await callPds(['partner', 'grant', '--help'], {});
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('--lead-entity <id>');
   });
@@ -39,7 +40,7 @@ describe('wrong usage exits with 2, and help with 0', () => {
 
 describe('a wrong configuration exits with 1 and one message', () => {
   test('that lists all invalid settings', async () => {
-    const { code, stdout, stderr } = await runPds(['partner', 'list'], { PDS_PORT: 'x', PDS_PROT: '1' });
+    const { code, stdout, stderr } = await callPds(['partner', 'list'], { PDS_PORT: 'x', PDS_PROT: '1' });
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
       /^error: PDS_PORT must be .*\. It is set in the environment\nPDS_PROT is not a known setting.*environment\n$/,
@@ -47,7 +48,7 @@ describe('a wrong configuration exits with 1 and one message', () => {
   });
 
   test('that names an unreachable database without its password', async () => {
-    const { code, stderr } = await runPds(['partner', 'list'], {
+    const { code, stderr } = await callPds(['partner', 'list'], {
       PDS_DATABASE_URL: 'postgres://me:hush@127.0.0.1:1/pds',
     });
     expect(code).toBe(1);

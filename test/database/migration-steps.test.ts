@@ -5,7 +5,8 @@ import { openForCommands } from '../../src/database/open.ts';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
-import { databaseUrlOf, runPds, runPdsOf } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { databaseUrlOf, runPdsOf } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
@@ -148,7 +149,7 @@ test('pds check finds nothing wrong with an upgraded database', async () => {
   const url = databaseUrlOf(made.config);
   await importBefore(url, SMALL_CATALOG);
   await migrate(database, clock);
-  const { stdout } = await runPds(['check', '--json', '--index'], { PDS_DATABASE_URL: url });
+  const { stdout } = await callPds(['check', '--json', '--index'], { PDS_DATABASE_URL: url });
   expect(stdout).not.toContain('"fail"');
 });
 

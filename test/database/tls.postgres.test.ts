@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { runPds, type Outcome } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { type Outcome } from '../commands/run-pds.ts';
 import { makeCertificates, type Certificates } from '../support/network/certificates.ts';
 import { createClient } from '../support/client.ts';
 import { ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
@@ -46,7 +47,7 @@ function urlOf(parameters: Record<string, string>, host = '127.0.0.1'): string {
 }
 
 function pds(url: string, line: string, settings: Record<string, string> = {}): Promise<Outcome> {
-  return runPds(line.split(' '), { PDS_DATABASE_URL: url, ...settings });
+  return callPds(line.split(' '), { PDS_DATABASE_URL: url, ...settings });
 }
 
 /** Asserts that both a command and a service fail with this message, and do not print the password. */

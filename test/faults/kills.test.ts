@@ -13,13 +13,14 @@ import { findFreePort } from '../support/free-port.ts';
 import { importBefore, makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, withImportDirectory, SMALL_CATALOG } from '../support/publishing.ts';
+import { numberOfRuns } from '../support/runs.ts';
 import { idsFound } from '../support/schema/search.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { killOneWorker } from './killed-worker.ts';
 import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
 
 /** Total for both engines. FAULT_KILLS=200 takes a few minutes. */
-const KILLS = Number(process.env['FAULT_KILLS'] ?? 40);
+const KILLS = Number(process.env['FAULT_KILLS'] ?? numberOfRuns({ usually: 16, nightly: 80 }));
 const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 
 /** The share of kills for each target. */

@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
-import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/process/interruption.ts';
 import { SMALL_CATALOG } from '../support/publishing.ts';
@@ -15,7 +16,7 @@ const PROGRAM = fileURLToPath(new URL('../support/process/migrate-process.ts', i
 const IDS = SMALL_CATALOG.suppliers.map(({ id }) => id).sort();
 
 /** Kill at every Nth statement, since each kill takes a process; with FAULT_KILLS at every one. */
-const KILL_EVERY = process.env['FAULT_KILLS'] === undefined ? 20 : 1;
+const KILL_EVERY = process.env['FAULT_KILLS'] === undefined ? 60 : 1;
 
 let made: TestDatabase;
 
@@ -84,7 +85,7 @@ async function interruptAtEach(
   expect(await steps()).toEqual({ catalog: 8, access: 8 });
   expect(await supplierIds()).toEqual(IDS);
   // Nothing remains to be done, and a command accepts the schema.
-  expect(await runPds(['partner', 'list', '--json'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).toMatchObject({
+  expect(await callPds(['partner', 'list', '--json'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).toMatchObject({
     code: 0,
     stderr: '',
   });

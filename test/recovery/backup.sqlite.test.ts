@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { backup, type BackupOptions } from '../../src/recovery/backup.ts';
+import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -59,7 +60,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
   test('creates a folder that only its owner can read, with a manifest', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     const target = join(folder, 'backups', 'today');
-    const { code, stdout } = await runPds(['backup', target, '--json'], settings);
+    const { code, stdout } = await callPds(['backup', target, '--json'], settings);
     expect(code).toBe(0);
     expect(readdirSync(target).sort()).toEqual(['access.sqlite', 'backup.json', 'catalog.sqlite']);
     expect(statSync(target).mode & 0o777).toBe(0o700);
@@ -84,19 +85,19 @@ describe('pds backup', { timeout: 120_000 }, () => {
     const target = join(folder, 'full');
     mkdirSync(target);
     writeFileSync(join(target, 'precious'), '');
-    const refused = await runPds(['backup', target], settings);
+    const refused = await callPds(['backup', target], settings);
     expect(refused).toMatchObject({ code: 1, stderr: `error: ${target} is not empty: choose a new folder\n` });
     expect(readdirSync(target)).toEqual(['precious']);
-    const file = await runPds(['backup', join(target, 'precious')], settings);
+    const file = await callPds(['backup', join(target, 'precious')], settings);
     expect(file.code).toBe(1);
     mkdirSync(join(folder, 'empty'));
-    expect((await runPds(['backup', join(folder, 'empty')], settings)).code).toBe(0);
+    expect((await callPds(['backup', join(folder, 'empty')], settings)).code).toBe(0);
     expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
   });
 
   test('reports a missing database, and creates none', async () => {
     const url = `sqlite:${join(folder, 'none', 'pds.sqlite')}`;
-    const outcome = await runPds(['backup', join(folder, 'b')], { PDS_DATABASE_URL: url });
+    const outcome = await callPds(['backup', join(folder, 'b')], { PDS_DATABASE_URL: url });
     expect(outcome.code).toBe(1);
     expect(outcome.stderr).toContain('nothing to back up');
     expect(existsSync(join(folder, 'none'))).toBe(false);
@@ -110,14 +111,14 @@ describe('pds backup', { timeout: 120_000 }, () => {
     const bytes = readFileSync(made.config.path);
     bytes.fill(0xff, 8192 * 20, 8192 * 21);
     writeFileSync(made.config.path, bytes);
-    const outcome = await runPds(['backup', join(folder, 'b')], settings);
+    const outcome = await callPds(['backup', join(folder, 'b')], settings);
     expect(outcome.code).toBe(1);
     expect(outcome.stderr).toMatch(/damaged/);
     expect(existsSync(join(folder, 'b'))).toBe(false);
   });
 
   test("refers to PostgreSQL's own tools", async () => {
-    const outcome = await runPds(['backup', join(folder, 'b')], {
+    const outcome = await callPds(['backup', join(folder, 'b')], {
       PDS_DATABASE_URL: 'postgres://me:hush@127.0.0.1:1/x',
     });
     expect(outcome.code).toBe(1);

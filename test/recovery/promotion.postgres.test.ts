@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { issueKey, listKeys, revokeKey } from '../../src/access/key-admin.ts';
-import { runPds } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { ROLE } from '../support/cluster/postgres.ts';
 import { startServicePart } from '../support/cluster/service.ts';
@@ -61,10 +61,10 @@ test('a database restored with pg_dump and pg_restore continues after pds recove
   );
   const restoredSettings = { PDS_DATABASE_URL: restored.href };
   // The dump is from the same server and timeline, but its tables are new.
-  expect((await runPds(['partner', 'list'], restoredSettings)).stderr).toContain('pds recover');
-  const recovered = await runPds(['recover', '--yes', '--json'], restoredSettings);
+  expect((await callPds(['partner', 'list'], restoredSettings)).stderr).toContain('pds recover');
+  const recovered = await callPds(['recover', '--yes', '--json'], restoredSettings);
   expect(recovered.code).toBe(0);
-  expect((await runPds(['partner', 'list'], restoredSettings)).stderr).toBe('');
+  expect((await callPds(['partner', 'list'], restoredSettings)).stderr).toBe('');
 
   const other = await startServicePart(pair.workspace, restored.href);
   const otherClient = createClient(other.url);
@@ -109,17 +109,17 @@ test("after pds recover on a promoted lagging standby, every client's copy becom
 
   // Changes continue before anyone notices.
   await publishLines(pair.database, { contracts: [{ ...contract('ctr_3'), name: 'Contract between' }] });
-  const warned = await runPds(['key', 'list'], settings);
+  const warned = await callPds(['key', 'list'], settings);
   expect(warned.code).toBe(0);
   expect(warned.stderr).toMatch(/promoted or restored.*pds recover/);
 
-  const recovered = await runPds(['recover', '--yes'], settings);
+  const recovered = await callPds(['recover', '--yes'], settings);
   expect(recovered.code).toBe(0);
   expect(recovered.stderr).toContain('A KEY REVOKED SINCE THEN WORKS AGAIN');
   expect((await listKeys(pair.database, Date.now, 'acme')).find(({ id }) => id === lostRevocation.id)?.state).toBe(
     'active',
   );
-  expect((await runPds(['key', 'list'], settings)).stderr).toBe('');
+  expect((await callPds(['key', 'list'], settings)).stderr).toBe('');
 
   await publishLines(pair.database, { contracts: [{ ...contract('ctr_4'), name: 'Contract after' }] });
   await untilSeen('/v1/contracts?q=after', 'Contract after');

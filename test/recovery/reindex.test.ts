@@ -7,7 +7,8 @@ import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 import { verifySample } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/recover.ts';
 import { runCheck } from '../commands/check-contract.ts';
-import { databaseUrlOf, runPds, runPdsSignalled } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { databaseUrlOf, runPdsSignalled } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/process/interruption.ts';
 import { publishLines, solicitation, withImportDirectory } from '../support/publishing.ts';
@@ -136,19 +137,19 @@ describe('commands', () => {
     expect(sampled.troubles.join('\n')).toMatch(
       /^fail\|index: the index of solicitations has \d+ missing terms \(first: "/m,
     );
-    const { code, stdout } = await runPds(['check', '--full'], settings);
+    const { code, stdout } = await callPds(['check', '--full'], settings);
     expect(code).toBe(1);
     expect(stdout).toMatch(
       /^FAIL {2}index: the index of contracts has 1 superfluous term \("\\u001b\[2Jzebra\\u202e" in block 0\)$/m,
     );
     expect(stdout).toMatch(/→ run "pds reindex"/);
 
-    const { code: rebuilt, stderr } = await runPds(['reindex'], settings);
+    const { code: rebuilt, stderr } = await callPds(['reindex'], settings);
     expect(rebuilt).toBe(0);
     expect(stderr).toMatch(
       /^Rebuilt the index of 30 suppliers, 30 contracts, 30 solicitations at .*\. No record changed\.$/m,
     );
-    expect((await runPds(['check', '--full'], settings)).stdout).toMatch(
+    expect((await callPds(['check', '--full'], settings)).stdout).toMatch(
       /^ok {4}index: all of it matches .*90 records/m,
     );
     const recorded = (await actions()).filter(({ action }) => action === 'reindex');

@@ -10,7 +10,8 @@ import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { restore as restoreInProcess } from '../../src/recovery/restore.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
-import { runPds, runPdsSignalled } from '../commands/run-pds.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { runPdsSignalled } from '../commands/run-pds.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
 import { actions, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
 
@@ -45,20 +46,20 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(statSync(sqliteFiles(files.path).access).mode & 0o777).toBe(0o600);
     cpSync(report.replaced[0] ?? '', files.path);
     cpSync(report.replaced[1] ?? '', sqliteFiles(files.path).access);
-    expect((await runPds(['recover', '--yes'], files.settings)).code).toBe(0);
+    expect((await callPds(['recover', '--yes'], files.settings)).code).toBe(0);
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
   });
 
   test('without a terminal, needs --yes before it replaces a database, but not if there is none', async () => {
     await backUp();
     const words = ['restore', join(files.folder, 'backup')];
-    const { code, stderr } = await runPds(words, files.settings);
+    const { code, stderr } = await callPds(words, files.settings);
     expect(code).toBe(1);
     expect(stderr).toMatch(
       /^error: this restore replaces .*pds\.sqlite \(last event at .*\) with the backup of .*Add --yes/,
     );
     const elsewhere = { ...files.settings, PDS_DATABASE_URL: `sqlite:${join(files.folder, 'elsewhere.sqlite')}` };
-    expect((await runPds([...words, '--access'], elsewhere)).code).toBe(0);
+    expect((await callPds([...words, '--access'], elsewhere)).code).toBe(0);
   });
 
   testWith('python').each([
@@ -137,7 +138,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
       else if (state === 'is damaged') writeFileSync(access, 'no database any more');
       else {
         for (const path of [access, files.path]) rmSync(path);
-        expect((await runPds(['migrate'], files.settings)).code).toBe(0);
+        expect((await callPds(['migrate'], files.settings)).code).toBe(0);
       }
       const before = readdirSync(dirname(files.path)).toSorted();
       const { code, stderr } = await restore();
@@ -169,9 +170,9 @@ describe('pds restore', { timeout: 120_000 }, () => {
         everythingSince: expect.any(String) as string,
       });
     });
-    expect((await runPds(['partner', 'resume'], files.settings)).code).toBe(2);
-    expect((await runPds(['partner', 'resume', 'acme', '--all'], files.settings)).code).toBe(2);
-    const resumed = await runPds(['partner', 'resume', '--all', '--json'], files.settings);
+    expect((await callPds(['partner', 'resume'], files.settings)).code).toBe(2);
+    expect((await callPds(['partner', 'resume', 'acme', '--all'], files.settings)).code).toBe(2);
+    const resumed = await callPds(['partner', 'resume', '--all', '--json'], files.settings);
     expect(JSON.parse(resumed.stdout)).toEqual({ resumed: ['acme', 'bolt'] });
     expect(await files.use(actions)).toEqual(expect.arrayContaining(['restore', 'partner resume', 'partner resume']));
   });

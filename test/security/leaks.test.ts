@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
 import { getAdmin } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -136,7 +136,7 @@ test('commands print no key except the one they issue, and no password, whether 
   runs.push(['partner show nobody', loud], ['partner list', { ...unreachable, PDS_LOG_LEVEL: 'trace' }]);
   for (const [index, [line, environment]] of runs.entries()) {
     const args = index % 2 === 0 ? line.split(' ') : [...line.split(' '), '--json'];
-    const { stdout, stderr } = await runPds(args, environment);
+    const { stdout, stderr } = await callPds(args, environment);
     expect(stdout + stderr, line).not.toBe('');
     seen.set(`${index}: ${line}`, stdout + stderr);
   }

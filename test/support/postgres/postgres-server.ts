@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { findFreePort } from '../free-port.ts';
@@ -19,10 +19,7 @@ const START_TIMEOUT_MS = 20_000;
 const SETTINGS = { ...TEST_SETTINGS, synchronous_commit: 'off' };
 
 const folder = mkdtempSync(join(reachableTemporaryFolder(), 'pds-postgres-'));
-// Tests create a thousand databases, each of 300 files, which can take ten times as long on a disk. The programs stay
-// there: some systems run none from memory.
-const dataFolder = isRoomy('/dev/shm') ? mkdtempSync('/dev/shm/pds-postgres-') : folder;
-const data = join(dataFolder, 'data');
+const data = join(folder, 'data');
 const stopped = new AbortController();
 const stopRequested = once(stopped.signal, 'abort');
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stopped.abort());
@@ -34,7 +31,7 @@ process.stdout.on('error', () => stopped.abort());
 let server: ChildProcess | null = null;
 try {
   const runAs = findRunAs();
-  for (const path of [folder, dataFolder]) chmodSync(path, 0o755);
+  chmodSync(folder, 0o755);
   const programs = await providePrograms(folder, runAs);
   await initializePostgres(programs, data, runAs);
   const started = await start(programs, runAs);
@@ -47,14 +44,8 @@ try {
   process.exitCode = 1;
 } finally {
   if (server !== null) await stop(server);
-  for (const path of [folder, dataFolder]) rmSync(path, { recursive: true, force: true });
+  rmSync(folder, { recursive: true, force: true });
   process.stdin.destroy();
-}
-
-function isRoomy(path: string): boolean {
-  if (!existsSync(path)) return false;
-  const { bavail, bsize } = statfsSync(path);
-  return bavail * bsize > 4 * 1024 ** 3;
 }
 
 /** Retries on another port, since another process can take a free port before the server binds it. */
