@@ -89,9 +89,9 @@ function describe({ table, blockers }: Blocked): Finding[] {
   return blockers.map(({ pid, role, application, state, since, query }) => {
     const doing =
       state === null ? 'its state is hidden from this role' : `${state}, in a transaction since ${since ?? '?'}`;
-    const session = `session ${pid} (application "${printable(application)}", role ${role}, ${doing})`;
+    const session = `session ${pid} (application "${printable(application)}", role ${printable(role)}, ${doing})`;
     const statement = state === null ? '' : `. Its last statement: ${printable((query ?? '').replaceAll(/\s+/g, ' '))}`;
-    const advice = `End its transaction. If nobody can, run "select pg_terminate_backend(${pid})" as ${role} or a superuser.`;
+    const advice = `End its transaction. If nobody can, run "select pg_terminate_backend(${pid})" as ${printable(role)} or a superuser.`;
     return fail(about, `${waits}, because of ${session}${statement}`, advice);
   });
 }

@@ -85,4 +85,20 @@ export const IMPORTS: readonly Mutant[] = [
     replacement: '({ added, changed }) => added + changed > 0,',
     tests: ['test/commands/diff.sqlite.test.ts'],
   },
+  {
+    name: 'an import that ends what a partner sees is not asked about',
+    breaks: 'An import names the partners that lose access, and asks',
+    file: 'src/publishing/publish.ts',
+    original: 'const lostAccess = findLostAccess(idleBefore, await findIdleGrants(database, partners));',
+    replacement: 'const lostAccess = findLostAccess(await findIdleGrants(database, partners), idleBefore);',
+    tests: ['test/publishing/lost-access.test.ts'],
+  },
+  {
+    name: 'a command that reads migrates a database of SQLite',
+    breaks: 'Only migrate, import and serve migrate, after a backup',
+    file: 'src/commands/context.ts',
+    original: 'if (shouldPrepare && !mayUpgrade && !isMissing) await refuseOlderFiles(config.database);',
+    replacement: 'if (shouldPrepare && isMissing) await refuseOlderFiles(config.database);',
+    tests: ['test/commands/older-database.sqlite.test.ts'],
+  },
 ];
