@@ -15,7 +15,8 @@ const PROGRAMS = {
   openssl: ['openssl'],
   curl: ['curl'],
   python: ['python3'],
-  chromium: ['chromium', 'chromium-browser', 'google-chrome'],
+  // The shell alone opens a page in less than half of the time.
+  chromium: ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome'],
   systemd: ['systemd-analyze'],
   faketime: ['faketime'],
   prometheus: ['promtool'],
