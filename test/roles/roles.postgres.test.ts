@@ -248,7 +248,6 @@ describe('as the writer', () => {
     for (const line of lines.split(';')) await done(line);
     const key = (await done('key issue acme --expires-in 1d')).trim();
     await done(`key rotate ${key.slice(9, 17)} --overlap 1h`);
-    await done(`key label ${key.slice(9, 17)} billing`);
     await done(`key revoke ${key.slice(9, 17)}`);
     for (const line of ['partner list', 'partner show acme', 'key list', 'usage', 'usage acme', 'audit']) {
       await done(line);
