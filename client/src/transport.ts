@@ -131,7 +131,7 @@ export class Transport {
     try {
       // JSON of any type is accepted, as from a proxy.
       if (type !== JSON_TYPE && status === 200 && headers.get('content-type')?.startsWith(type) !== true)
-        throw new Error(`is not ${type}, which needs version 1.3 of the service`);
+        throw new Error(`is not ${type}`);
       return { data: parse(body), headers, info };
     } catch (cause) {
       const message = `${target}: the response ${(cause as Error).message}`;

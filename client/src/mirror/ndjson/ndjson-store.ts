@@ -37,7 +37,7 @@ interface SavedState {
   readonly openAsOfMs: number;
 }
 
-/** The file of details of version 1, a second name of the file of solicitations, which has everything. */
+/** A second name of the file of solicitations, which has their details. */
 const DETAILS = 'solicitation-details.ndjson';
 
 /**
