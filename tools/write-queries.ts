@@ -7,7 +7,7 @@ import { migrate } from '../src/database/migrations/migrator.ts';
 import { startServer } from '../test/support/postgres.ts';
 import { describeQueries } from './queries/describe-queries.ts';
 
-// Writes docs/queries: the statements of a serving process and their plans. A test compares them with the service.
+// Writes docs/queries: the statements of a serving process. A test compares them with the service.
 
 const folder = mkdtempSync(join(tmpdir(), 'pds-queries-'));
 const server = await startServer();
@@ -15,7 +15,7 @@ try {
   const sqlite = openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') });
   const postgres = openForCommands({ engine: 'postgres', url: server.url });
   for (const database of [sqlite, postgres]) await migrate(database, Date.now);
-  const documents = await describeQueries(sqlite, postgres, server.url);
+  const documents = await describeQueries(sqlite, postgres);
   const target = fileURLToPath(new URL('../docs/queries', import.meta.url));
   mkdirSync(target, { recursive: true });
   for (const [name, text] of documents) writeFileSync(join(target, name), text);

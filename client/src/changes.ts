@@ -86,8 +86,7 @@ export function listChanges(transport: Transport, filters: ChangeFilters, option
 /** Fetches one piece, and again if it fails or is not whole. Throws as `Transport.get` does. */
 export async function readPiece(transport: Transport, filters: Query, options: RequestOptions): Promise<RawPiece> {
   const target = `${CHANGES_PATH}${queryString({ limit: PIECE_RECORDS, ...filters, format: 'ndjson' })}`;
-  const request = { target, type: NDJSON, isNewEndpoint: true };
-  const { data } = await transport.getText(request, options, parsePiece);
+  const { data } = await transport.getText({ target, type: NDJSON }, options, parsePiece);
   return data;
 }
 

@@ -48,8 +48,6 @@ export interface TextRequest {
   readonly type: string;
   /** Sent as `If-None-Match`: if the text is unchanged, the response has the status 304 and no text. */
   readonly etag?: string | null;
-  /** Whether a 404 is transient, as from a server of an earlier version while the service is being upgraded. */
-  readonly isNewEndpoint?: boolean;
 }
 
 /** A complete response of any status. */
@@ -119,7 +117,7 @@ export class Transport {
   }
 
   #read<T>(
-    { target, type, etag = null, isNewEndpoint = false }: TextRequest,
+    { target, type, etag = null }: TextRequest,
     { response, body }: Received,
     attempt: number,
     parse: (text: string) => T,
@@ -129,12 +127,11 @@ export class Transport {
     const info = { path: target, status, requestId, rateLimit: readRateLimit(headers), attempt };
     this.#settings.onAnswer?.(info);
     this.#noteKeyExpiry(headers);
-    if (status !== 200 && !(status === 304 && etag !== null))
-      return this.#refuse(target, response, body, isNewEndpoint && status === 404);
+    if (status !== 200 && !(status === 304 && etag !== null)) return this.#refuse(target, response, body);
     try {
       // JSON of any type is accepted, as from a proxy.
       if (type !== JSON_TYPE && status === 200 && headers.get('content-type')?.startsWith(type) !== true)
-        throw new Error(`is not ${type}, which needs version 1.3 of the service`);
+        throw new Error(`is not ${type}`);
       return { data: parse(body), headers, info };
     } catch (cause) {
       const message = `${target}: the response ${(cause as Error).message}`;
@@ -177,7 +174,7 @@ export class Transport {
   }
 
   /** Returns a failure that can be retried, and throws any other. */
-  #refuse(target: string, response: Response, body: string, isTransient: boolean): Failure {
+  #refuse(target: string, response: Response, body: string): Failure {
     const { status, headers } = response;
     const retryAfterSeconds = readRetryAfter(headers, Date.now());
     const details = readError(response, body);
@@ -185,7 +182,7 @@ export class Transport {
       details === null
         ? new UnexpectedAnswerError(status, `${target}: ${this.#unexpected(status)}`)
         : apiErrorOf(details, retryAfterSeconds);
-    if (!isTransient && !RETRYABLE_STATUSES.includes(status)) throw error;
+    if (!RETRYABLE_STATUSES.includes(status)) throw error;
     return { error, retryAfterMs: retryAfterSeconds === null ? null : retryAfterSeconds * 1_000 };
   }
 

@@ -3,7 +3,6 @@ import { startService, type TestService } from '../../test/support/service.ts';
 import { contract, publishLines, solicitation, supplier } from '../../test/support/publishing.ts';
 import {
   createClient,
-  NotFoundError,
   UnexpectedAnswerError,
   ValidationFailedError,
   type Change,
@@ -131,13 +130,4 @@ test('an interrupted listing continues from the cursor of its last piece', async
   expect([...items, ...rest.items]).toEqual(whole.items);
   expect(rest.end).toEqual(whole.end);
   await expect(read({ cursor, kinds: ['suppliers'] })).rejects.toThrow(ValidationFailedError);
-});
-
-test('a server of the version before is waited for, and reported if no other comes', async () => {
-  const body = '{"error":{"code":"not_found","message":"There is no such path.","request_id":"req_1"}}';
-  const respond = `HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`;
-  proxy.intercept((_request, index) => (index < 2 ? { respond } : {}));
-  expect((await read({})).items).not.toEqual([]);
-  proxy.intercept(() => ({ respond }));
-  await expect(read({})).rejects.toThrow(NotFoundError);
 });

@@ -21,9 +21,6 @@ export const OPTIONS: OcdsOptions = {
   contracts: 'current',
   asOf: '2020-01-01T00:00:00.000Z',
   zone: null,
-  callOffs: false,
-  contactPoints: false,
-  coop: null,
   statuses: {},
   services: [],
 };

@@ -166,29 +166,6 @@ export function revokeKey(
 }
 
 /**
- * Changes a key's label, also of a key that is no longer valid. Servers do not read labels.
- *
- * @throws OperatorError if there is no such key, or the label is refused.
- */
-export async function labelKey(
-  database: Database,
-  clock: Clock,
-  keyId: string,
-  label: string,
-): Promise<{ key: KeyDetails; isChanged: boolean }> {
-  checkLabel(label);
-  return inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
-    const before = await getKey(transaction, clock(), keyId);
-    if (before.label === label) return { key: before, isChanged: false };
-    await transaction.kysely.updateTable('access.keys').set({ label }).where('id', '=', keyId).execute();
-    const details = { label: { from: before.label, to: label } };
-    await writeAuditEntry(transaction, clock, { action: 'key label', partner: before.partner, keyId, details });
-    return { key: { ...before, label }, isChanged: true };
-  });
-}
-
-/**
  * Keys in order of issue, grouped by partner, with their last use.
  *
  * @param partnerName null for all partners.

@@ -106,11 +106,6 @@ export function addKeyCommands(program: Command): void {
     .option('--expiring <span>', 'only active keys that end within it; exits 1 if there are any', parseDurationMs)
     .action(onDatabase(async () => (await keyActions()).list));
 
-  addCommand(key, 'label', "change a key's label")
-    .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')
-    .argument('<text>', 'what the key is for, 1 to 64 characters')
-    .action(onDatabase(async () => (await keyActions()).label));
-
   addCommand(key, 'rotate', 'issue a new key to replace another, which keeps working for a while')
     .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')
     .option('--overlap <span>', 'how long the old key keeps working (default: 24h)', parseDurationMs)

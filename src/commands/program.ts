@@ -4,7 +4,6 @@ import { Command, CommanderError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
 import { printable } from '../printable.ts';
-import type { ImportOptions } from './actions/import.ts';
 import type { RecoverOptions } from './actions/recovery.ts';
 import {
   addCommand,
@@ -21,6 +20,7 @@ import {
   wholeNumber,
 } from './command-line.ts';
 import { addFindCommand, addKeyCommands, addPartnerCommands } from './partner-commands.ts';
+import { explainRemoved } from './removed.ts';
 import { LOG_FORMATS } from '../settings.ts';
 
 // The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
@@ -38,7 +38,7 @@ const databaseActions = () => import('./actions/database.ts');
 const EXAMPLES = `
 Examples:
   $ pds serve --demo                      serve the sample data
-  $ pds import my-directory --dry-run     list what an import would change
+  $ pds diff my-directory                 list what an import would change
   $ pds partner create acme --everything
   $ pds key issue acme --expires-in 365d
   $ pds check                             find out what is wrong
@@ -53,7 +53,9 @@ export const program = addCommonOptions(new Command('pds'))
   .version(manifest.version)
   .configureHelp({ styleTitle: bold, styleCommandText: cyan, styleOptionText: cyan, styleSubcommandText: cyan })
   .addHelpText('after', EXAMPLES)
-  .configureOutput({ outputError: (message, write) => write(printableError(withoutKeys(message))) })
+  .configureOutput({
+    outputError: (message, write) => write(printableError(withoutKeys(explainRemoved(message, program.args)))),
+  })
   .exitOverride();
 
 program.commandsGroup('Serving and importing:');
@@ -74,21 +76,17 @@ addCommand(program, 'serve', 'serve the API until stopped')
 addCommand(program, 'import', 'import a directory, all or nothing')
   .argument('<dir>', 'directory with contracts.ndjson, suppliers.ndjson, … (or .ndjson.gz)')
   .option('--replace', 'also remove records that the files of their kind no longer contain')
-  .option('--allow-removals', 'with --replace: allow removing more than a fifth of a kind')
-  .option('--yes', 'do not ask for confirmation; includes --allow-removals')
-  .option('--dry-run', 'report what would change, and change nothing')
-  .addOption(showOption())
-  .hook('preAction', (command) => {
-    const { allowRemovals = false, dryRun = false, replace = false, show } = command.opts<ImportOptions>();
-    if (allowRemovals && !replace) command.error('error: --allow-removals requires --replace');
-    if (show !== undefined && !dryRun) command.error('error: --show requires --dry-run');
-  })
+  .option('--yes', 'allow large removals, and what takes access from partners, without a question')
   .action(run(async () => (await import('./actions/import.ts')).importDirectory));
 
-addCommand(program, 'diff', 'compare a directory with the database')
+addCommand(program, 'diff', 'list what an import of a directory would change')
   .argument('<dir>', 'directory as for "pds import"')
   .option('--replace', 'also list records that the files of their kind do not contain')
-  .addOption(showOption())
+  .option(
+    '--show <n>',
+    'records to list of each kind and sort of change, or "all" (default: 20, or all with --json)',
+    parseShown,
+  )
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
   .action(run(async () => (await import('./actions/preview.ts')).diff, NO_RESULT));
 
@@ -105,9 +103,6 @@ addCommand(convert, 'ocds', 'convert releases and records of the Open Contractin
   )
   .option('--as-of <timestamp>', 'contracts that ended before are not current (default: now)', parseTime)
   .option('--zone <zone>', 'time zone of dates without a time, such as America/Chicago', parseZone)
-  .option('--call-offs', 'keep contracts under a framework agreement')
-  .option('--contact-points', 'keep the e-mail addresses of suppliers')
-  .option('--coop <name>', 'the cooperative of all contracts')
   .option('--skip-refused', 'write the rest even if something was refused')
   .action(run(async () => (await convertActions()).convertFromOcds));
 
@@ -166,8 +161,8 @@ addCommand(program, 'roles', 'create or update the PostgreSQL roles')
   .option('--writer <name>', 'role for commands: imports, partners, grants and keys', 'pds_writer')
   .action(onDatabase(async () => (await databaseActions()).updateRoles));
 
-addCommand(program, 'transfer', 'copy everything into an empty database, SQLite or PostgreSQL')
-  .argument('<url>', 'the empty database: sqlite:PATH or postgres://…')
+addCommand(program, 'transfer', 'copy everything from SQLite into an empty PostgreSQL database')
+  .argument('<url>', 'the empty database: postgres://…')
   .action(onDatabase(async () => (await databaseActions()).transferDatabase));
 
 program.commandsGroup('Backup and recovery:');
@@ -223,18 +218,11 @@ const WITHOUT_BASH_COMPLETION = `declare -F _get_comp_words_by_ref >/dev/null ||
 }
 `;
 
-program.commands
-  .find((command) => command.name() === 'completion')
-  ?.hook('preAction', ({ args: [shell] }) => {
-    if (shell === 'bash') process.stdout.write(WITHOUT_BASH_COMPLETION);
-  });
-
-function showOption(): Option {
-  return new Option(
-    '--show <n>',
-    'records to list of each kind and sort of change, or "all" (default: 20, or all with --json)',
-  ).argParser(parseShown);
-}
+const completion = program.commands.find((command) => command.name() === 'completion');
+completion?.registeredArguments[0]?.choices(['bash', 'zsh', 'fish']);
+completion?.hook('preAction', ({ args: [shell] }) => {
+  if (shell === 'bash') process.stdout.write(WITHOUT_BASH_COMPLETION);
+});
 
 /** How long pending work can delay the exit of a check. */
 const LINGER_MS = 500;

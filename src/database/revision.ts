@@ -30,7 +30,7 @@ export async function readRevision(kysely: Kysely<Tables>): Promise<Revision> {
 
 /**
  * Whether the change that made this revision is missing: the database was restored, or its standby promoted, as of a
- * time before. False for a revision that is no longer recorded, and for one by version 1.2.
+ * time before. False for a revision that is no longer recorded.
  */
 export async function isRevisionLost(kysely: Kysely<Tables>, lost: Revision): Promise<boolean> {
   const version = numberOf(lost);

@@ -34,7 +34,7 @@ export interface Tables {
   'access.migrations': MigrationRow;
   'access.settings': { name: string; value: string };
   'access.clock': ClockRow;
-  /** The revisions of the last changes; without those by version 1.2. */
+  /** The revisions of the last changes. */
   'access.revisions': { version: number; token: string };
   'access.partners': PartnerRow;
   'access.grants': GrantRow;
@@ -69,7 +69,7 @@ export interface IndexRow {
   block: number;
   term: string;
   bits: Uint8Array;
-  /** Null if version 1.2 wrote the row. */
+  /** Null if a version before 1.3 wrote the row. */
   checksum: number | null;
 }
 
@@ -108,7 +108,7 @@ export interface SupplierRow extends PublishedRow {
   document: string;
   certifications_preview: string;
   certifications_all: string;
-  /** Searched but not served, like `about`, which also has this text if version 1.2 imported the supplier. */
+  /** Searched but not served, like `about`, which also has this text if a version before 1.3 imported the supplier. */
   short_intro: string | null;
   about: string | null;
 }
@@ -126,7 +126,7 @@ export interface SolicitationRow extends PublishedRow {
   close_at: string | null;
   /** The release whose timestamp is `updated_at`, unless the record brought its own. */
   updated_publication: number;
-  /** The release that last changed the detail. 0 if version 1.2 imported it. */
+  /** The release that last changed the detail. 0 if a version before 1.3 imported it. */
   detail_publication: number;
   /** The list item, without its closing brace. */
   document: string;

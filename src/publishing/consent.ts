@@ -30,7 +30,7 @@ export class ConsentRequiredError extends ImportRefusedError {
   }
 }
 
-/** For a dry run: what the import would ask about. */
+/** For `pds diff`: what the import would ask about. */
 export function describeConsequences({ removals, lostAccess }: Consequences): string[] {
   const end = 'The import asks for confirmation, or needs --yes';
   const partners = lostAccess.length === 1 ? '1 partner loses' : `${lostAccess.length} partners lose`;

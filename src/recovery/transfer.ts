@@ -4,30 +4,27 @@ import { writeAuditEntry } from '../database/audit.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
-import { hasTimelineChanged, HISTORY, recordTimeline } from '../database/postgres/timeline.ts';
-import { continueIdentities, insertRows, readRows, readTables } from '../database/rows.ts';
+import { recordTimeline } from '../database/postgres/timeline.ts';
+import { insertRows } from '../database/rows.ts';
 import { firstRow } from '../database/statement.ts';
+import type { Tables } from '../database/tables.ts';
 import { OperatorError } from '../operator-error.ts';
 import { vacuum } from '../database/vacuum.ts';
 import type { Clock } from '../timestamp.ts';
 import { isUnused } from './unused-database.ts';
 
 /**
- * Copies every row of every table into an empty database, of the same or the other engine: records and index, releases,
+ * Copies every row of every table of a SQLite database into an empty one of PostgreSQL: records and index, releases,
  * partners, keys, grants, usage, the audit trail, the secret of the cursors and the clock. So the service continues on
  * the target with the same keys, cursors and watermarks.
  *
- * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue. The tables
- * and columns are those that the databases have, in the order in which the migrations created them.
+ * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue.
  *
  * @returns the number of rows by table, such as `access.keys`, and a note for the operator about the target, or null.
- * @throws OperatorError if the target is not empty, or the source must be recovered first.
+ * @throws OperatorError if the target is not empty.
  */
 export async function transfer(source: Database, target: OpenDatabase, options: WorkHooks & { readonly clock: Clock }) {
   const { clock, onCommit } = options;
-  if (await hasTimelineChanged(source)) {
-    throw new OperatorError('the source was promoted or restored, and may have lost changes: run "pds recover" first');
-  }
   await prepareSchema(target, clock);
   await refuseUsed(target);
   const tables = await inTransaction(source, async (from) => {
@@ -41,7 +38,6 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
       await lockCatalog(into, {});
       await refuseUsed(into);
       const copied = await copyTables(from, into, options);
-      await into.kysely.deleteFrom('access.settings').where('name', '=', HISTORY).execute();
       await recordTimeline(into);
       await continueIdentities(into);
       await writeAuditEntry(into, clock, { action: 'transfer', details: { from: source.engine } });
@@ -54,7 +50,6 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
   return { tables, note: await vacuum(target, rows).catch(() => null) };
 }
 
-/** Accepts records alone: a transfer killed between SQLite's two commits leaves them, and the next replaces them. */
 async function refuseUsed(database: Database): Promise<void> {
   if (await isUnused(database)) return;
   throw new OperatorError('the target holds partners or records: name a database that is empty. Nothing was changed');
@@ -66,11 +61,6 @@ async function copyTables(
   { onProgress = () => undefined }: WorkHooks,
 ): Promise<Record<string, number>> {
   const tables = await readTables(into);
-  const columnsOf = new Map((await readTables(from)).map(({ table, columns }) => [table, columns]));
-  for (const { table, columns } of tables) {
-    if (columns.toSorted().join() === columnsOf.get(table)?.toSorted().join()) continue;
-    throw new OperatorError(`${table} has other columns in the source than in the target. Nothing was transferred`);
-  }
   // Later tables refer to earlier ones.
   for (const { table } of tables.toReversed()) await sql`delete from ${sql.table(table)}`.execute(into.kysely);
   let total = 0;
@@ -95,4 +85,50 @@ async function copyTables(
     }
   }
   return copied;
+}
+
+interface TableColumns {
+  readonly table: keyof Tables;
+  readonly columns: readonly string[];
+}
+
+/** PostgreSQL's tables with their columns, in the order of creation. */
+async function readTables({ kysely }: Database): Promise<TableColumns[]> {
+  const { rows } = await sql<{ table: keyof Tables; column: string }>`
+    select relnamespace::regnamespace::text || '.' || relname as "table", attname as "column"
+    from pg_catalog.pg_class as entry join pg_catalog.pg_attribute on attrelid = entry.oid
+    where relnamespace in ('catalog'::regnamespace, 'access'::regnamespace)
+      and relkind = 'r' and attnum > 0 and not attisdropped
+    order by entry.oid, attnum`.execute(kysely);
+  const columnsOf = Map.groupBy(rows, ({ table }) => table);
+  return Array.from(columnsOf, ([table, found]) => ({ table, columns: found.map(({ column }) => column) }));
+}
+
+/** Records are up to a few MB; most are a few kB. */
+const ROWS_AT_ONCE = 200;
+
+/** All rows of a table of SQLite, as of the beginning. Call it in a transaction. */
+async function* readRows({ kysely }: Database, { table, columns }: TableColumns): AsyncGenerator<object[]> {
+  const names = sql.join(columns.map((column) => sql.ref(column)));
+  let last = Number.MIN_SAFE_INTEGER;
+  for (;;) {
+    const { rows } = await sql<{ rowid_read: number }>`select ${names}, rowid as rowid_read from ${sql.table(table)}
+      where rowid > ${last} order by rowid limit ${sql.lit(ROWS_AT_ONCE)}`.execute(kysely);
+    if (rows.length > 0) yield rows.map(({ rowid_read: _, ...row }) => row);
+    if (rows.length < ROWS_AT_ONCE) return;
+    last = rows.at(-1)?.rowid_read ?? last;
+  }
+}
+
+/** Makes generated ids of PostgreSQL continue after copied ones. */
+async function continueIdentities({ kysely }: Database): Promise<void> {
+  const { rows } = await sql<{ table: string; column: string }>`
+    select table_schema || '.' || table_name as "table", column_name as "column"
+    from information_schema.columns where is_identity = 'YES' and table_schema in ('catalog', 'access')`.execute(
+    kysely,
+  );
+  for (const { table, column } of rows) {
+    await sql`select setval(pg_get_serial_sequence(${table}, ${column}), coalesce(max(${sql.ref(column)}), 0) + 1, false)
+      from ${sql.table(table)}`.execute(kysely);
+  }
 }

@@ -55,12 +55,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   ],
   migrate: wrongUsage('migrate now', 'migrate --dry-run'),
   import: [
-    ...wrongUsage(
-      'import',
-      'import SAMPLE --allow-removals',
-      'import SAMPLE --show 5',
-      'import SAMPLE --dry-run --show x',
-    ),
+    ...wrongUsage('import', 'import SAMPLE --allow-removals', 'import SAMPLE --show=5', 'import SAMPLE --dry-run'),
     { line: 'import NONE', code: 1, says: /NONE|none/ },
     { line: 'import EMPTY', code: 1, says: /contains no import file/ },
     {
@@ -68,8 +63,6 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
       code: 1,
       says: /^coops\.ndjson:1: [^]*\nerror: import rejected with 1 problem; nothing was written\n$/,
     },
-    { line: 'import NONE --dry-run', code: 1 },
-    { line: 'import SAMPLE --dry-run', code: 0, says: /^There is no database yet/ },
     { line: 'import SAMPLE', code: 1, settings: { PDS_PORT: 'x' } },
   ],
   diff: [
@@ -102,7 +95,6 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   find: [...wrongUsage('find coop', 'find supplier acme'), ...needsDatabase('find coop acme', 'find coop acme --json')],
   'key issue': [...wrongUsage('key issue acme --expires-in 0d'), ...needsDatabase('key issue acme')],
   'key list': [...wrongUsage('key list --expiring x'), ...needsDatabase('key list', 'key list acme --expiring 30d')],
-  'key label': [...wrongUsage('key label abcdefgh'), ...needsDatabase('key label abcdefgh billing')],
   'key rotate': [...wrongUsage('key rotate abcdefgh --overlap x'), ...needsDatabase('key rotate abcdefgh')],
   'key find': [{ line: 'key find', code: 2, says: NEXT }],
   'key revoke': needsDatabase('key revoke abcdefgh'),
@@ -128,8 +120,8 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   ],
   usage: needsDatabase('usage', 'usage acme'),
   roles: needsDatabase('roles'),
-  transfer: [...wrongUsage('transfer'), ...needsDatabase('transfer sqlite:NONE')],
-  completion: [...wrongUsage('completion', 'completion csh'), { line: 'completion bash', code: 0 }],
+  transfer: [...wrongUsage('transfer'), ...needsDatabase('transfer postgres://127.0.0.1:1/pds')],
+  completion: [...wrongUsage('completion', 'completion powershell'), { line: 'completion bash', code: 0 }],
   complete: [{ line: 'complete -- partner gr', code: 0 }],
 };
 
@@ -240,11 +232,11 @@ async function schemasOf(empty: TestDatabase | null): Promise<string[]> {
   return rows.map(({ name }) => name).toSorted();
 }
 
-test('a dry run without a database reports what an import into an empty one would do', async () => {
+test('pds diff without a database reports what an import into an empty one would do', async () => {
   await withImportDirectory(SMALL_CATALOG, async (directory) => {
     await withPlace(async ({ settings }) => {
-      const { code, stdout, stderr } = await callPds(['import', directory, '--dry-run', '--json'], settings);
-      expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringContaining('no database yet') as string });
+      const { code, stdout, stderr } = await callPds(['diff', directory, '--json'], settings);
+      expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('no database yet') as string });
       expect(JSON.parse(stdout)).toMatchObject({
         dry_run: true,
         published_at: null,

@@ -60,19 +60,6 @@ describe('pds key list', { timeout: 120_000 }, () => {
     }
   });
 
-  test('shows a label as it was changed by pds key label', async () => {
-    const id = await issue(null, 'billing');
-    expect(await pds('key', 'label', id, 'invoices of "B"')).toEqual({
-      ...{ code: 0, stdout: '' },
-      stderr: `Key ${id} of acme is now labeled "invoices of "B"".\n`,
-    });
-    expect((await pds('key', 'list')).stdout).toContain('invoices of "B"');
-    expect(await pds('key', 'label', id, '')).toMatchObject({
-      code: 1,
-      stderr: expect.stringMatching(/^error: a label is 1 to 64/) as string,
-    });
-  });
-
   test('--expiring lists only active keys that end within the span, and exits 1 if there are any', async () => {
     await issue();
     await issue(90);

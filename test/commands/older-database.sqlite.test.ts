@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -14,20 +14,20 @@ import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import type { BackupManifest } from '../../src/recovery/backup-manifest.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
 import { printedBy } from '../support/printed.ts';
 import { withImportDirectory } from '../support/publishing.ts';
-import { FINISHED, makeOlderSchema, versionBefore } from '../support/schema/older-schema.ts';
+import { becomeLaterVersion, CURRENT_NUMBERS, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
 import { startServing } from '../support/serving-process.ts';
-import { runPdsOf } from './run-pds.ts';
+import { runPds } from './run-pds.ts';
 
-/** The commands that refuse a database of the version before, with arguments. */
+/** The commands that refuse a database of the version before, with arguments. This process is the version after this one. */
 const REFUSED = [
   ...['partner create acme', 'partner list', 'partner show acme', 'partner suspend acme', 'partner resume acme'],
   ...['partner rename acme bolt', 'partner delete acme --yes', 'partner grant acme --everything'],
   ...['partner revoke acme --everything', 'partner set acme --kinds all', 'find coop x', 'key issue acme', 'key list'],
-  ...['key label abcdefgh x', 'key rotate abcdefgh', 'key find', 'key revoke abcdefgh', 'usage', 'audit', 'reindex'],
-  ...['roles', 'transfer sqlite:TARGET', 'recover --yes', 'recover --dry-run', 'diff IMPORT'],
+  ...['key rotate abcdefgh', 'key find', 'key revoke abcdefgh', 'usage', 'audit', 'reindex'],
+  ...['roles', 'transfer postgres://127.0.0.1:1/pds', 'recover --yes', 'recover --dry-run', 'diff IMPORT'],
 ];
 
 /** Those that do not need its schema, or upgrade it. `check` has its own tests; `restore` replaces the database. */
@@ -39,18 +39,21 @@ const OTHERS = [
 const NO_DISK = whyNoSmallDisk();
 const COOPS = { coops: [{ id: 'co_1', name: 'Coop' }] };
 const OLDER =
-  "error: the database's schema is older than this version of the service (pending: catalog 8: positions as primary " +
-  'keys, feed of changes, access 8: when partners saw fewer records, last revisions). Nothing was changed; run "pds ' +
-  'migrate" first\n';
+  `error: the database's schema is older than this version of the service (pending: ${UPGRADE.join(', ')}). Nothing was ` +
+  'changed; run "pds migrate" first\n';
 
 let older: TestDatabase;
 let folder: string;
+let later: Disposable;
 beforeAll(async () => {
   // Stays open, so that its files have logs, as those of a service that was killed.
-  older = await createEmptyDatabase('sqlite');
-  await makeOlderSchema(older.database, FINISHED);
+  older = await createDatabaseOf('sqlite');
+  later = becomeLaterVersion();
 });
-afterAll(() => older.drop());
+afterAll(async () => {
+  later[Symbol.dispose]();
+  await older.drop();
+});
 
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'pds-older-'));
@@ -99,29 +102,25 @@ test('every command is known to refuse an older database, or not to need its sch
   expect(others).toEqual([]);
 });
 
-test.each([...REFUSED, 'import IMPORT --dry-run'])(
-  'pds %s refuses an older database, names pds migrate, and changes no byte of it',
-  async (line) => {
-    const before = contents();
-    const stderr: string[] = [];
-    vi.spyOn(process.stderr, 'write').mockImplementation((text) => stderr.push(String(text)) > 0);
-    await withImportDirectory(COOPS, async (directory) => {
-      const words = line.replace('TARGET', join(folder, 'target.sqlite')).replace('IMPORT', directory).split(' ');
-      await program.parseAsync(words, { from: 'user' });
-    });
-    expect({ code: process.exitCode, stderr: stderr.join('') }).toEqual({
-      code: /^(diff|key find)/.test(line) ? 2 : 1,
-      stderr: OLDER,
-    });
-    expect(contents().map((bytes, index) => bytes.equals(before[index] ?? Buffer.of()))).toEqual([
-      true,
-      true,
-      true,
-      true,
-    ]);
-    expect(existsSync(join(folder, 'target.sqlite'))).toBe(false);
-  },
-);
+test.each(REFUSED)('pds %s refuses an older database, names pds migrate, and changes no byte of it', async (line) => {
+  const before = contents();
+  const stderr: string[] = [];
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => stderr.push(String(text)) > 0);
+  await withImportDirectory(COOPS, async (directory) => {
+    const words = line.replace('IMPORT', directory).split(' ');
+    await program.parseAsync(words, { from: 'user' });
+  });
+  expect({ code: process.exitCode, stderr: stderr.join('') }).toEqual({
+    code: /^(diff|key find)/.test(line) ? 2 : 1,
+    stderr: OLDER,
+  });
+  expect(contents().map((bytes, index) => bytes.equals(before[index] ?? Buffer.of()))).toEqual([
+    true,
+    true,
+    true,
+    true,
+  ]);
+});
 
 /** Opens and closes the database: the last connection empties the logs into the files, and removes them. */
 const emptyLogs = () => openForCommands({ engine: 'sqlite', path: join(folder, 'pds.sqlite') }).close();
@@ -142,15 +141,15 @@ test('pds migrate backs up an older database beside it, which the version before
   };
   expect(migrations).toHaveLength(2);
   expect(backup).toBe(join(folder, backupsIn(folder)[0] ?? ''));
-  expect(schemaInBackup(folder)).toEqual(FINISHED);
+  expect(schemaInBackup(folder)).toEqual(CURRENT_NUMBERS);
   // Nothing is left to migrate, and so nothing to back up.
   expect((await migrate()).stderr).toBe('The schema is up to date.\n');
   expect(backupsIn(folder)).toHaveLength(1);
 
   const settings = { PDS_DATABASE_URL: process.env['PDS_DATABASE_URL'] ?? '' };
-  const restored = await runPdsOf(versionBefore(), ['restore', backup, '--yes'], settings);
+  const restored = await runPds(['restore', backup, '--yes'], settings);
   expect(restored, restored.stderr).toMatchObject({ code: 0 });
-  const partners = await runPdsOf(versionBefore(), ['partner', 'list'], settings);
+  const partners = await runPds(['partner', 'list'], settings);
   expect(partners, partners.stderr).toMatchObject({ code: 0 });
 });
 
@@ -163,29 +162,30 @@ test('pds import backs up an older database, says where, and imports', async () 
     `Backed up the database before its upgrade, which cannot be undone: ${join(folder, backup ?? '')}\n`,
   );
   expect(text).toMatch(/^1 +0 +0 +0 +coops$/m);
-  expect(schemaInBackup(folder)).toEqual(FINISHED);
+  expect(schemaInBackup(folder)).toEqual(CURRENT_NUMBERS);
 });
 
 test('a start backs up an older database, and logs where; one that fails on its port does neither', async () => {
   const config = { engine: 'sqlite', path: join(folder, 'pds.sqlite') } as const;
   await using taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
-  const failing = startServing(config, { PDS_PORT: String((taken.address() as AddressInfo).port) });
+  const port = String((taken.address() as AddressInfo).port);
+  const failing = startServing(config, { ...LATER_SETTINGS, PDS_PORT: port });
   expect(await failing.exited).toEqual([1, null]);
   expect(backupsIn(folder)).toEqual([]);
 
-  const serving = startServing(config, { PDS_PORT: '0' });
+  const serving = startServing(config, LATER_SETTINGS);
   await serving.port();
   const [backup] = backupsIn(folder);
   expect(serving.output()).toContain(join(folder, backup ?? ''));
-  expect(schemaInBackup(folder)).toEqual(FINISHED);
+  expect(schemaInBackup(folder)).toEqual(CURRENT_NUMBERS);
   serving.kill('SIGTERM');
   await serving.exited;
 });
 
 test('a new database is not backed up', async () => {
   vi.stubEnv('PDS_DATABASE_URL', `sqlite:${join(folder, 'new.sqlite')}`);
-  expect((await migrate()).stderr).toContain('Ran catalog 8');
+  expect((await migrate()).stderr).toContain('Ran catalog 9');
   expect(readdirSync(folder).filter((name) => name.includes('before-upgrade'))).toEqual([]);
 });
 

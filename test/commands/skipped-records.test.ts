@@ -50,7 +50,7 @@ describe('an import of a conversion that skipped a row', { timeout: 60_000 }, ()
   });
 
   test('with --replace, shows the row and is refused without a terminal, unless --yes', async () => {
-    const refused = await callPds(['import', out, '--replace', '--allow-removals'], settings);
+    const refused = await callPds(['import', out, '--replace'], settings);
     expect(refused).toMatchObject({ code: 1, stderr: expect.stringMatching(NOTED) as string });
     expect(refused.stderr).toMatch(/error: nothing was changed; to remove those records, add --yes\n$/);
     expect(await contractIds()).toEqual(ROWS);

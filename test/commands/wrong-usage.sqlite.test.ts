@@ -14,7 +14,6 @@ describe('wrong usage exits with 2, and help with 0', () => {
     ['usage --days 1.5'],
     ['serve --workers 0'],
     ['serve --port 80000'],
-    ['import some --allow-removals'],
     ['partner create'],
     ['partner create a b'],
     ['partner grant acme'],
@@ -36,6 +35,31 @@ describe('wrong usage exits with 2, and help with 0', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('--lead-entity <id>');
   });
+});
+
+test.each([
+  ['import some --replace --allow-removals', '"pds import --allow-removals" was removed in version 2.0: use --yes,'],
+  ['--json import some --dry-run', '"pds import --dry-run" was removed in version 2.0: use "pds diff"\n'],
+  ['import --show=all some', '"pds import --show" was removed in version 2.0: use "pds diff"'],
+  [
+    'convert ocds a.json --out b --call-offs',
+    '"pds convert ocds --call-offs" was removed in version 2.0: contracts under',
+  ],
+  ['convert ocds a.json --out b --coop x', '"pds convert ocds --coop" was removed in version 2.0: add "coop_id"'],
+  [
+    'convert ocds a.json --out b --contact-points',
+    '"pds convert ocds --contact-points" was removed in version 2.0: add',
+  ],
+  [
+    'key label abcdefgh billing',
+    '"pds key label" was removed in version 2.0: set a label with "pds key issue --label"',
+  ],
+  ['completion powershell', 'Allowed choices are bash, zsh, fish.'],
+  ['diff some --dry-run', "unknown option '--dry-run'"],
+])('pds %s, which a version before had, names what replaces it', async (line, says) => {
+  const { code, stdout, stderr } = await callPds(line.split(' '), {});
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(says);
 });
 
 describe('a wrong configuration exits with 1 and one message', () => {

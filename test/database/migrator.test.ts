@@ -7,14 +7,10 @@ import { type OpenDatabase, SchemaVersionError } from '../../src/database/databa
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
-import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
+import { becomeLaterVersion, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 const CREATIONS = ['catalog 8: tables of the catalog', 'access 8: tables of partners and keys'];
-const UPGRADE = [
-  'catalog 8: positions as primary keys, feed of changes',
-  'access 8: when partners saw fewer records, last revisions',
-];
 
 let made: TestDatabase;
 let database: OpenDatabase;
@@ -36,15 +32,18 @@ test('an empty database is migrated once, and then left unchanged', async () => 
 });
 
 test.each([
-  ['an empty', null, CREATIONS],
+  ['an empty', false, CREATIONS],
   // Prepared once, although several processes have seen the older schema.
-  ['an older', UNFINISHED, [...UPGRADE, 'prepared']],
-])('processes that migrate %s database at once all end with the newest schema', async (_, older, pending) => {
-  if (older !== null) await makeOlderSchema(database, older);
+  ['an older', true, [...UPGRADE, 'prepared']],
+])('processes that migrate %s database at once all end with the newest schema', async (_, isOlder, pending) => {
+  if (isOlder) await migrate(database, clock);
+  using stack = new DisposableStack();
+  if (isOlder) stack.use(becomeLaterVersion());
   // SQLite waits for a lock by blocking its thread, so one process cannot race with itself.
   const program = fileURLToPath(new URL('../support/process/migrate-process.ts', import.meta.url));
+  const env = { ...process.env, ...(isOlder && LATER_SETTINGS) };
   const migrating = async (): Promise<string[]> => {
-    const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify(made.config)]);
+    const { stdout } = await promisify(execFile)(process.execPath, [program, JSON.stringify(made.config)], { env });
     return JSON.parse(stdout) as string[];
   };
   const ran = (await Promise.all(Array.from({ length: 4 }, migrating))).flat();
@@ -78,7 +77,9 @@ test('a first migration interrupted between its two groups is completed by the n
 });
 
 test('an older schema is migrated only by what prepares the upgrade, and on PostgreSQL only by pds migrate', async () => {
-  await makeOlderSchema(database, UNFINISHED);
+  await migrate(database, clock);
+  using later = new DisposableStack();
+  later.use(becomeLaterVersion());
   await expect(prepareSchema(database, clock)).rejects.toThrow(/run "pds migrate"/);
   let prepared = 0;
   const beforeUpgrade = async (): Promise<void> => {
@@ -98,7 +99,9 @@ test('an older schema is migrated only by what prepares the upgrade, and on Post
 });
 
 test('an upgrade that cannot be prepared changes no table', async () => {
-  await makeOlderSchema(database, UNFINISHED);
+  await migrate(database, clock);
+  using later = new DisposableStack();
+  later.use(becomeLaterVersion());
   const beforeUpgrade = () => Promise.reject(new Error('no room'));
   await expect(migrate(database, clock, { beforeUpgrade })).rejects.toThrow('no room');
   expect((await readSchemaState(database)).pending).toEqual(UPGRADE);

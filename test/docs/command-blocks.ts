@@ -70,7 +70,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'PDS_PROT=1 PDS_PORT=x npx pds partner list': 'documents.sqlite',
     'npx pds config': { because: 'config.sqlite.test.ts runs it with settings of every origin' },
     'createdb pds --owner pds': 'documents.postgres',
-    'npx pds transfer postgres://pds@127.0.0.1:5432/pds': { because: 'transfer.both.test.ts runs it, both ways' },
+    'npx pds transfer postgres://pds@127.0.0.1:5432/pds': { because: 'transfer.both.test.ts runs it' },
   },
   'docs/operators/importing.md': { 'npx pds import sample': 'documents.sqlite' },
   'docs/operators/converting.md': {

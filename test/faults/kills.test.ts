@@ -10,7 +10,7 @@ import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
-import { importBefore, makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
+import { becomeLaterVersion, LATER_SETTINGS, SOURCE_MAIN } from '../support/schema/later-version.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, withImportDirectory, SMALL_CATALOG } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
@@ -182,12 +182,12 @@ describe('a process killed at any moment leaves consistent data, and the next on
     await own.drop();
     for (const delayMs of moments('migration', spanMs)) {
       await using stack = new AsyncDisposableStack();
-      const older = await createEmptyDatabase();
-      stack.defer(() => older.drop());
-      await makeOlderSchema(older.database, UNFINISHED);
-      await importBefore(databaseUrlOf(older.config), SMALL_CATALOG);
-      const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(older.config) };
-      const children = [1, 2].map(() => spawn(process.execPath, [MAIN, 'migrate'], { env, stdio: 'ignore' }));
+      const older = stack.use(await createTestDatabase());
+      await publishLines(older.database, SMALL_CATALOG);
+      stack.use(becomeLaterVersion());
+      const settings = { PDS_DATABASE_URL: databaseUrlOf(older.config), ...LATER_SETTINGS };
+      const env = { PATH: process.env['PATH'], ...settings };
+      const children = [1, 2].map(() => spawn(process.execPath, [SOURCE_MAIN, 'migrate'], { env, stdio: 'ignore' }));
       const [victim, other] = children.map((child) => ({ child, exited: once(child, 'exit') }));
       await Promise.race([victim?.exited, delay(delayMs)]);
       victim?.child.kill('SIGKILL');

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, describe, expect, test } from 'vitest';
-import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { makeOlderSchema, UNFINISHED } from '../support/schema/older-schema.ts';
+import { databaseUrlOf, runPds, runPdsOf } from '../commands/run-pds.ts';
+import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { LATER_SETTINGS, SOURCE_MAIN } from '../support/schema/later-version.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 
 /** PostgreSQL checks client connections once a second; the rest is for a busy machine. */
@@ -40,11 +40,11 @@ async function waitingForLock(): Promise<number> {
 }
 
 /** Starts a command, and kills it while one of its statements waits for a lock. */
-async function killInStatement(lockedTable: string, ...words: string[]): Promise<void> {
+async function killInStatement(lockedTable: string, words: string[], settings = {}): Promise<void> {
   await holder.query('begin');
   await holder.query(`lock table ${lockedTable} in access exclusive mode`);
-  const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) };
-  const child = spawn(process.execPath, [MAIN, ...words], { env, stdio: 'ignore' });
+  const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings };
+  const child = spawn(process.execPath, [SOURCE_MAIN, ...words], { env, stdio: 'ignore' });
   const exited = once(child, 'exit');
   while ((await waitingForLock()) === 0) await delay(20);
   child.kill('SIGKILL');
@@ -62,17 +62,17 @@ describe('a command killed during a statement of any length soon holds no locks:
     await connectTo(await createTestDatabase());
     await publishLines(made.database, SMALL_CATALOG);
     await withImportDirectory({ contracts: [], coops: [{ id: 'co_x', name: 'Renamed' }] }, async (directory) => {
-      await killInStatement('catalog.coops', 'import', directory);
+      await killInStatement('catalog.coops', ['import', directory]);
       const { code, stderr } = await runPds(['import', directory], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
       expect({ code, isWaiting: stderr.includes('Waiting up to a minute') }).toEqual({ code: 0, isWaiting: false });
     });
   });
 
   test('a migration', async () => {
-    await connectTo(await createEmptyDatabase());
-    await makeOlderSchema(made.database, UNFINISHED);
-    await killInStatement('catalog.suppliers', 'migrate');
-    const { code, stderr } = await runPds(['migrate'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
-    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Ran catalog 8') as string });
+    await connectTo(await createTestDatabase());
+    await killInStatement('catalog.suppliers', ['migrate'], LATER_SETTINGS);
+    const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), ...LATER_SETTINGS };
+    const { code, stderr } = await runPdsOf(SOURCE_MAIN, ['migrate'], settings);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Ran catalog 9') as string });
   });
 });

@@ -101,7 +101,7 @@ describe('the recipes for converting data', { timeout: 60_000 }, () => {
   });
 
   test('merge the rows of a contract with several suppliers', async () => {
-    const { output } = await shell.run(PAGE, 'npx pds convert csv --map active-contracts-map.json');
+    const { output } = await shell.run(PAGE, 'npx pds convert csv --map active-contracts-map.json', {}, 1);
     expect(output).toContain('2      0        0          0        contracts');
     const suppliers = records('active', 'suppliers') as { id: string; name: string }[];
     expect(suppliers).toMatchObject([
@@ -122,9 +122,7 @@ describe('the recipes for converting data', { timeout: 60_000 }, () => {
       { reference_number: 'RFP-24-017', status: 'open', close_at: '2026-12-01T19:00:00.000Z' },
       { reference_number: 'RFP-24-018', status: 'awarded', close_at: '2026-09-15T18:00:00.000Z' },
     ]);
-    expect(await shell.shell('npx pds import bids --dry-run')).toContain(
-      '2      0        0          0        solicitations',
-    );
+    expect(await shell.shell('npx pds diff bids', 1)).toContain('2      0        0          0        solicitations');
   });
 
   test("convert CKAN's vendors, without its row numbers", async () => {
@@ -133,9 +131,7 @@ describe('the recipes for converting data', { timeout: 60_000 }, () => {
       { name: 'Acme Paving LLC', states_served: ['IL'], certifications: ['MBE', 'WBE'] },
       { name: 'Blue Ridge Fencing', states_served: ['VA'], certifications: [] },
     ]);
-    expect(await shell.shell('npx pds import vendors --dry-run')).toContain(
-      '2      0        0          0        suppliers',
-    );
+    expect(await shell.shell('npx pds diff vendors', 1)).toContain('2      0        0          0        suppliers');
   });
 
   test("convert Excel's CSV, with its byte order mark, semicolons and quotes", async () => {
@@ -149,9 +145,7 @@ describe('the recipes for converting data', { timeout: 60_000 }, () => {
     await shell.run(PAGE, 'npx pds convert ocds releases.json');
     expect(records('from-ocds', 'contracts')).toMatchObject([{ name: 'Road works' }]);
     expect(records('from-ocds', 'solicitations')).toMatchObject([{ title: 'Road works', status: 'awarded' }]);
-    expect(await shell.shell('npx pds import from-ocds --dry-run')).toContain(
-      '1      0        0          0        contracts',
-    );
+    expect(await shell.shell('npx pds diff from-ocds', 1)).toContain('1      0        0          0        contracts');
   });
 
   test('convert, compare and import the files of every week, by one map', async () => {

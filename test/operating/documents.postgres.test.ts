@@ -60,7 +60,7 @@ describe('the commands in the documents for PostgreSQL', { timeout: 120_000 }, (
     await primary.query('create table agreements (id int, title text, agency_id int)', [], 'purchasing');
     await primary.query("insert into agencies values (7, 'Parks & Recreation')", [], 'purchasing');
     await primary.query("insert into agreements values (1, 'Benches', 7)", [], 'purchasing');
-    const { output } = await shell.run('docs/operators/converting.md', 'mkdir -p from-postgres');
+    const { output } = await shell.run('docs/operators/converting.md', 'mkdir -p from-postgres', {}, 1);
     expect(output).toContain('1      0        0          0        contracts');
   });
 

@@ -1,13 +1,10 @@
-import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { grant } from '../../src/access/grant-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { backup } from '../../src/recovery/backup.ts';
-import { runPds, runPdsOf, type Outcome } from '../commands/run-pds.ts';
+import { runPds, type Outcome } from '../commands/run-pds.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { importBefore, versionBefore } from '../support/schema/older-schema.ts';
 import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
 
 /** A SQLite database with two partners, `acme` and `bolt`, and a folder for its backup. */
@@ -16,8 +13,6 @@ export interface BackedUp {
   /** The backup's folder. */
   readonly target: string;
   readonly backUp: () => Promise<unknown>;
-  /** Replaces the database by one of version 1.2, and backs it up with that version. */
-  readonly backUpBefore: () => Promise<void>;
   /** `pds restore --yes --json`. */
   readonly restore: (...options: string[]) => Promise<Outcome>;
 }
@@ -34,19 +29,6 @@ export async function createBackedUp(): Promise<BackedUp> {
   return {
     ...{ files, target },
     backUp: () => backup(files.path, target, { clock: Date.now, version: 'test' }),
-    async backUpBefore() {
-      const { catalog, access } = sqliteFiles(files.path);
-      for (const path of [catalog, access]) rmSync(path);
-      await importBefore(files.settings['PDS_DATABASE_URL'] ?? '', SMALL_CATALOG);
-      for (const words of [
-        ['partner', 'create', 'acme', '--everything'],
-        ['partner', 'create', 'bolt'],
-        ['backup', target],
-      ]) {
-        const { code, stderr } = await runPdsOf(versionBefore(), words, files.settings);
-        if (code !== 0) throw new Error(stderr);
-      }
-    },
     restore: (...options) => runPds(['restore', target, '--yes', '--json', ...options], files.settings),
   };
 }

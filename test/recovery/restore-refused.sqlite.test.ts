@@ -20,11 +20,10 @@ const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 let files: SqliteFiles;
 let target: string;
 let backUp: BackedUp['backUp'];
-let backUpBefore: BackedUp['backUpBefore'];
 let restore: BackedUp['restore'];
 
 beforeEach(async () => {
-  ({ files, target, backUp, backUpBefore, restore } = await createBackedUp());
+  ({ files, target, backUp, restore } = await createBackedUp());
 });
 afterEach(() => files.remove());
 
@@ -155,14 +154,6 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
     });
     const { stdout: trail } = await runPds(['audit', '--json'], files.settings);
     expect(trail).toContain('access trigger forge');
-  });
-
-  test('does the same to a backup of version 1.2', async () => {
-    await backUpBefore();
-    tamper('catalog', 'create trigger forge after insert on contracts begin delete from contracts; end');
-    const { code, stdout } = await restore();
-    expect(code).toBe(0);
-    expect((JSON.parse(stdout) as { dropped: string[] }).dropped).toEqual(['catalog trigger forge']);
   });
 
   test('refuses a file that lists no migration, and leaves the database as it is', async () => {

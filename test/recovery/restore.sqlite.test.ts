@@ -12,18 +12,19 @@ import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { runPdsSignalled } from '../commands/run-pds.ts';
+import { becomeLaterVersion, UPGRADE } from '../support/schema/later-version.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
 import { actions, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
 
 const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 
 let files: SqliteFiles;
+let target: string;
 let backUp: BackedUp['backUp'];
 let restore: BackedUp['restore'];
-let backUpBefore: BackedUp['backUpBefore'];
 
 beforeEach(async () => {
-  ({ files, backUp, backUpBefore, restore } = await createBackedUp());
+  ({ files, target, backUp, restore } = await createBackedUp());
 });
 afterEach(() => files.remove());
 
@@ -230,27 +231,27 @@ describe('pds restore', { timeout: 120_000 }, () => {
     },
   );
 
-  test.each([[], ['--access']])('migrates a backup of version 1.2 (%s)', async (...options) => {
-    await backUpBefore();
-    const { code, stdout, stderr } = await restore(...options);
+  test.each([[], ['--access']])('migrates a backup of the version before (%s)', async (...options) => {
+    await backUp();
+    using later = new DisposableStack();
+    later.use(becomeLaterVersion());
+    const { code, stdout, stderr } = await callPds(['restore', target, '--yes', '--json', ...options], files.settings);
     expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({
-      migrations: [
-        'catalog 8: positions as primary keys, feed of changes',
-        'access 8: when partners saw fewer records, last revisions',
-      ],
-    });
+    expect(JSON.parse(stdout)).toMatchObject({ migrations: UPGRADE });
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 
-  test('preserves the audit trail since a backup of version 1.2', async () => {
-    await backUpBefore();
+  test('preserves the audit trail since a backup of the version before', async () => {
+    await backUp();
+    using later = new DisposableStack();
+    later.use(becomeLaterVersion());
     const before = await files.use(async (database) => {
       const earlier = await actions(database);
       await suspendPartner(database, Date.now, 'bolt');
       return earlier;
     });
-    expect((await restore('--access')).code).toBe(0);
+    const words = ['restore', target, '--yes', '--access'];
+    expect((await callPds(words, files.settings)).code).toBe(0);
     // The migration of the backup, then the entries since the backup, which begin with that of the database.
     const restored = await files.use(actions);
     expect(restored.slice(-3)).toEqual(['migrate', 'partner suspend', 'restore']);

@@ -16,6 +16,7 @@ import { type Outcome } from '../commands/run-pds.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { databaseUrl } from '../support/postgres.ts';
 import { SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
+import { becomeLaterVersion } from '../support/schema/later-version.ts';
 
 // All tests on the server share its roles, unlike databases.
 const suffix = randomBytes(6).toString('hex');
@@ -248,7 +249,6 @@ describe('as the writer', () => {
     for (const line of lines.split(';')) await done(line);
     const key = (await done('key issue acme --expires-in 1d')).trim();
     await done(`key rotate ${key.slice(9, 17)} --overlap 1h`);
-    await done(`key label ${key.slice(9, 17)} billing`);
     await done(`key revoke ${key.slice(9, 17)}`);
     for (const line of ['partner list', 'partner show acme', 'key list', 'usage', 'usage acme', 'audit']) {
       await done(line);
@@ -263,10 +263,9 @@ describe('as the writer', () => {
   });
 
   test('a command for the owner says so', async () => {
-    // As version 1.2 left it.
-    await sql`update catalog.migrations set number = 6`.execute(asOwner.kysely);
+    using later = new DisposableStack();
+    later.use(becomeLaterVersion());
     const migrating = await pds(writer, 'migrate');
-    await sql`update catalog.migrations set number = 8`.execute(asOwner.kysely);
     expect(migrating.code).toBe(1);
     expect(migrating.stderr).toMatch(/permission denied .*"pds recover" must be run as the owner of the tables/s);
   });

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
  * put its commit here: `git rev-parse <the commit that changed "version" in package.json to it, or a later one of the
  * same version>`.
  */
-export const VERSION_BEFORE = { version: '1.2.0', commit: 'd1a2f8794c4a7ed9eaee7fef781af295aaa656e4' };
+export const VERSION_BEFORE = { version: '1.2.0', commit: '4db076d3eda03c3fa9c88e5d866f666e69c0b2dc' };
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 

@@ -1,7 +1,6 @@
 import { format as formatSql } from 'sql-formatter';
 import type { Engine } from '../../src/database/database.ts';
-import type { PlannedStatement } from './plans.ts';
-import { AREAS, type Area } from './serving-statements.ts';
+import { AREAS, type Area, type ServingStatement } from './serving-statements.ts';
 
 const TITLES: Readonly<Record<Area, string>> = {
   index: 'Reading the index',
@@ -55,7 +54,7 @@ const LANGUAGES = { sqlite: 'sqlite', postgres: 'postgresql' } as const;
 
 const ENGINE_NAMES: Readonly<Record<Engine, string>> = { sqlite: 'SQLite', postgres: 'PostgreSQL' };
 
-type Statements = Readonly<Record<Engine, readonly PlannedStatement[]>>;
+type Statements = Readonly<Record<Engine, readonly ServingStatement[]>>;
 
 /** The documents by file name. */
 export function renderDocuments(statements: Statements): Map<string, string> {
@@ -72,14 +71,12 @@ function renderOverview(statements: Statements): string {
   });
   return `# Statements
 
-Every SQL statement that a serving process can run, as it runs on SQLite and on PostgreSQL, with its parameters and its plan.
-\`npm run queries\` writes these files, and a test fails if they are not current or if the service runs a statement that
-they do not show. The statements of commands, such as an import, are not here.
+Every SQL statement that a serving process can run, as it runs on SQLite and on PostgreSQL, with its parameters.
+\`npm run queries\` writes these files, and a test fails if they are not current, if the service runs a statement that
+they do not show, or if one of them scans a table that grows. The statements of commands, such as an import, are not here.
 
 - Parameters are written as \`:name\`. The service sends them as \`?\` and \`$1\`. A list is one parameter: JSON on SQLite, an
   array on PostgreSQL.
-- Plans are of a database with 2,000 solicitations, contracts and suppliers each: \`EXPLAIN QUERY PLAN\` of SQLite, and
-  \`EXPLAIN (GENERIC_PLAN, COSTS OFF)\` of PostgreSQL 18, after \`VACUUM ANALYZE\`.
 - The names are those of the spans in traces.
 
 | Document | Statements |
@@ -106,21 +103,21 @@ function renderStatement(name: string, { sqlite, postgres }: Statements): string
   const engines = (['sqlite', 'postgres'] as const).flatMap((engine) => {
     const statement = found[engine];
     if (statement === undefined) return [];
-    return [{ name: ENGINE_NAMES[engine], sql: layOut(engine, statement), plan: renderPlan(statement) }];
+    return [{ name: ENGINE_NAMES[engine], sql: layOut(engine, statement) }];
   });
   const [one, other] = engines;
   const sqlOf = (sql: string): string => `\`\`\`sql\n${sql}\n\`\`\`\n`;
   const body =
     one !== undefined && one.sql === other?.sql
-      ? [sqlOf(one.sql), ...engines.map(({ name: engine, plan }) => `**Plan on ${engine}**\n\n${plan}`)]
-      : engines.map(({ name: engine, sql, plan }) => `**${engine}**\n\n${sqlOf(sql)}\n${plan}`);
+      ? [sqlOf(one.sql)]
+      : engines.map(({ name: engine, sql }) => `**${engine}**\n\n${sqlOf(sql)}`);
   return [`## ${name}\n`, `${first.purpose}\n`, ...(lines.length === 0 ? [] : [`${lines.join('\n')}\n`]), ...body].join(
     '\n',
   );
 }
 
 /** Formats a statement, with named parameters. */
-function layOut(engine: Engine, { text, parameters }: PlannedStatement): string {
+function layOut(engine: Engine, { text, parameters }: ServingStatement): string {
   let next = 0;
   const named = text.replaceAll(/\?|\$\d+/g, () => `:${parameters[next++] ?? ''}`);
   if (next !== parameters.length) throw new Error(`${next} parameters, and names of ${parameters.length}: ${text}`);
@@ -164,10 +161,6 @@ function isOneItem(lines: readonly string[]): boolean {
 
 function indentOf(line: string): number {
   return line.length - line.trimStart().length;
-}
-
-function renderPlan({ plan }: PlannedStatement): string {
-  return `\`\`\`text\n${(plan.length === 0 ? ['(no table is read)'] : plan).join('\n')}\n\`\`\`\n`;
 }
 
 function namesIn(area: Area, { sqlite, postgres }: Statements): string[] {

@@ -22,7 +22,7 @@ const GRANTS_EACH = 5;
 /** Rows per insert statement. */
 const BATCH = 500;
 
-/** Fills a migrated database with records and partners, always the same ones, and lets PostgreSQL analyze it. */
+/** Fills a migrated database of PostgreSQL with records and partners, always the same ones, and analyzes it. */
 export async function fillDatabase(database: OpenDatabase): Promise<void> {
   await insertPartners(database.kysely);
   const folder = mkdtempSync(join(tmpdir(), 'pds-queries-'));
@@ -32,7 +32,7 @@ export async function fillDatabase(database: OpenDatabase): Promise<void> {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-  if (database.engine === 'postgres') await sql`vacuum (analyze)`.execute(database.kysely);
+  await sql`vacuum (analyze)`.execute(database.kysely);
 }
 
 async function insertPartners(kysely: Kysely<Tables>): Promise<void> {

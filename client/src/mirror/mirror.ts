@@ -2,7 +2,6 @@ import {
   ConnectionError,
   ForbiddenError,
   InternalServerError,
-  NotFoundError,
   RateLimitedError,
   TimeoutError,
   UnauthorizedError,
@@ -115,8 +114,6 @@ const TRANSIENT = [
   ConnectionError,
   TimeoutError,
   InternalServerError,
-  // A server of version 1.2, in the middle of an upgrade.
-  NotFoundError,
   RateLimitedError,
   UnexpectedAnswerError,
   BusyCopyError,

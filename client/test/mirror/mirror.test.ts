@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -121,13 +121,18 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
-  test('waits for a server of the earlier version to be replaced', async () => {
-    const body = '{"error":{"code":"not_found","message":"There is no such path.","request_id":"req_1"}}';
-    const respond = `HTTP/1.1 404 Not Found\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`;
-    service.intercept((_request, index) => (index === 1 || index === 2 ? { respond } : {}));
-    const { code, stderr } = await service.mirror(...args());
-    expect(code, stderr).toBe(0);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
+  test('of another layout is refused', async () => {
+    await mirror(...args());
+    if (type === 'sqlite') {
+      using copy = new DatabaseSync(join(service.folder, 'copy.sqlite'));
+      copy.exec('pragma user_version = 1');
+    } else {
+      const path = join(service.folder, 'copy/.mirror/state.json');
+      writeFileSync(path, readFileSync(path, 'utf8').replace('"layout":2', '"layout":1'));
+    }
+    const { code, stderr } = await mirror(...args());
+    expect(stderr).toMatch(/has layout 1; this version supports 2\. Start a new copy in another (file|directory)\n$/);
+    expect(code).toBe(1);
   });
 
   test('reads a piece again whose connection is reset, and no other', async () => {

@@ -1,6 +1,6 @@
 import { idFor } from '../ids.ts';
 import { distinctBy, firstText, objectAt, objectsAt, textAt, type JsonObject } from '../json.ts';
-import { findOrganization, organizationId, organizationOf, withRole, type Organization } from './organizations.ts';
+import { findOrganization, organizationId, withRole, type Organization } from './organizations.ts';
 import { parseTime, type ContractingProcess } from './process.ts';
 import { servicesOf, type Service } from './services.ts';
 import { findTitle } from './solicitations.ts';
@@ -26,13 +26,13 @@ export function toContracts(process: ContractingProcess, leadEntity: Organizatio
   const { release, options, report } = process;
   if (options.contracts === 'none') return [];
   const signed = objectsAt(release, 'contracts');
-  if (!options.callOffs && isCallOff(release)) {
-    report.dropped('contracts under a framework agreement (kept with --call-offs)', signed.length);
+  if (isCallOff(release)) {
+    report.dropped('contracts under a framework agreement', signed.length);
     return [];
   }
   const awards = objectsAt(release, 'awards');
   const isFramework = isFrameworkAgreement(release);
-  const coop = coopOf(process, leadEntity, isFramework);
+  const coop = isFramework ? coopOf(process, leadEntity) : null;
   const found: ConvertedContract[] = [];
   const take = (contract: JsonObject, award: JsonObject, source: 'contracts' | 'awards'): void => {
     const period = [objectAt(contract, 'period'), objectAt(award, 'contractPeriod')].find(
@@ -99,10 +99,7 @@ function describePeriod(period: JsonObject | undefined): string | null {
 }
 
 /** OCDS has no cooperative: it is who buys for others by a framework agreement. */
-function coopOf(process: ContractingProcess, leadEntity: Organization, isFramework: boolean): Organization | null {
-  const { coop } = process.options;
-  if (coop !== null) return organizationOf({ name: coop }, null);
-  if (!isFramework) return null;
+function coopOf(process: ContractingProcess, leadEntity: Organization): Organization | null {
   const [buyer] = ['wholesaleBuyer', 'centralPurchasingBody'].flatMap((role) => withRole(process, role));
   return buyer === undefined || buyer.key === leadEntity.key ? null : buyer;
 }

@@ -90,7 +90,7 @@ async function readFile(
 
 /** @throws ValueError */
 function convertProcess(process: ContractingProcess, owners: Map<string, string>, workspace: Workspace): void {
-  const { lastDate: rank, options } = process;
+  const { lastDate: rank } = process;
   const leadEntity = getLeadEntity(process);
   const solicitation = toSolicitation(process, leadEntity);
   const contracts = toContracts(process, leadEntity);
@@ -102,7 +102,7 @@ function convertProcess(process: ContractingProcess, owners: Map<string, string>
   for (const { record, suppliers, coop, services } of contracts) {
     if (coop !== null) addNamed('coops', 'co_', coop);
     for (const { id, name } of services) records.push(['city-services', { id, name }]);
-    for (const supplier of suppliers) records.push(['suppliers', toSupplier(supplier, options)]);
+    for (const supplier of suppliers) records.push(['suppliers', toSupplier(supplier)]);
     records.push(['contracts', record]);
   }
   for (const [kind, record] of records) {
@@ -138,9 +138,9 @@ function claimIds(
   for (const id of ids) owners.set(id, ocid);
 }
 
-function toSupplier(supplier: Organization, { contactPoints }: OcdsOptions): ConvertedRecord {
+/** The e-mail address of a contact point is left out: it often names a person. */
+function toSupplier(supplier: Organization): ConvertedRecord {
   const { name, party } = supplier;
-  const contact = objectAt(party, 'contactPoint');
   return {
     id: organizationId('sup_', supplier),
     name,
@@ -151,8 +151,8 @@ function toSupplier(supplier: Organization, { contactPoints }: OcdsOptions): Con
     city_service_ids: [],
     location: locationOf(objectAt(party, 'address')),
     logo: null,
-    email: contactPoints ? textAt(contact, 'email') : null,
-    website: firstText(textAt(contact, 'url'), textAt(party, 'details', 'url')),
+    email: null,
+    website: firstText(textAt(party, 'contactPoint', 'url'), textAt(party, 'details', 'url')),
   };
 }
 

@@ -10,12 +10,6 @@ export interface OcdsOptions {
   asOf: string;
   /** The IANA time zone of dates without a time; null to refuse them. */
   zone: string | null;
-  /** Keep calls for tender under a framework agreement, and contracts from them. */
-  callOffs: boolean;
-  /** Keep the published e-mail addresses of suppliers, which name persons. */
-  contactPoints: boolean;
-  /** The name of the cooperative of all contracts. */
-  coop: string | null;
   /** The status of the format for statuses that OCDS does not have. */
   statuses: Readonly<Record<string, string>>;
   /** The operator's own services. A classification whose code begins with `prefix` becomes the first that fits. */

@@ -48,12 +48,10 @@ export async function convertFromOcds(
   { out, map, skipRefused = false, ...options }: ConvertOcdsOptions,
 ): Promise<number> {
   const mapped = map === undefined ? { statuses: {}, services: [] } : parseOcdsMap(readText(map), map);
-  const { contracts, asOf = formatTimestamp(Date.now()), zone = null, coop = null } = options;
-  const { callOffs = false, contactPoints = false } = options;
+  const { contracts, asOf = formatTimestamp(Date.now()), zone = null } = options;
   return convert(output, out, OCDS_KINDS, paths, skipRefused, async (workspace, report, onRead) => {
     if (contracts === 'current') report.note(`Contracts that ended before ${asOf} are left out (--as-of).`);
-    const all = { contracts, asOf, zone, coop, callOffs, contactPoints, ...mapped };
-    await convertOcds(paths, all, workspace, report, onRead);
+    await convertOcds(paths, { contracts, asOf, zone, ...mapped }, workspace, report, onRead);
   });
 }
 
@@ -132,7 +130,7 @@ function describe(
   const outcome =
     directory === null
       ? `error: ${refused} refused; nothing was written. Correct the input or the map, or pass --skip-refused.`
-      : `Wrote ${directory}${refused === 0 ? '' : ` without the ${refused} refused`}. Next: pds import ${directory} --dry-run`;
+      : `Wrote ${directory}${refused === 0 ? '' : ` without the ${refused} refused`}. Next: pds diff ${directory}`;
   output.note([...report.describeRefusals(), ...report.notes]);
   output.done(report.json(written), [
     ...table('READ', read),

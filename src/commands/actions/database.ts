@@ -11,7 +11,6 @@ import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
 import { openForCommands } from '../../database/open.ts';
 import { sqliteCode } from '../../database/sqlite/sqlite-files.ts';
 import { transfer } from '../../recovery/transfer.ts';
-import { SETTINGS } from '../../settings.ts';
 import { causeOf, describeFailure } from '../output/failure.ts';
 
 /** `pds migrate`: brings the schema up to this version. */
@@ -61,11 +60,17 @@ export async function reindexDatabase({ database, clock, output }: CommandContex
   );
 }
 
-/** `pds transfer`: copies everything into an empty database of either engine. */
+/** `pds transfer`: copies everything from SQLite into an empty database of PostgreSQL. */
 export async function transferDatabase(
   { config, database: source, clock, output }: CommandContext,
   url: string,
 ): Promise<undefined> {
+  if (config.database.engine === 'postgres') {
+    throw new OperatorError(
+      'PDS_DATABASE_URL is of PostgreSQL, and "pds transfer" copies only from SQLite. Copy PostgreSQL with its own tools, ' +
+        'and import the records into SQLite. Nothing was changed',
+    );
+  }
   const settings = parseTarget(url);
   const progress = startProgress(output, 'Interrupted; nothing was transferred. Run the command again to start over.');
   try {
@@ -91,19 +96,21 @@ export async function transferDatabase(
   }
 }
 
-/** @throws OperatorError for anything that PDS_DATABASE_URL would not accept. The value can contain a password. */
+/** @throws OperatorError for another database than one of PostgreSQL. The value can contain a password. */
 function parseTarget(url: string): DatabaseConfig {
   try {
-    return readConfig({ PDS_DATABASE_URL: url }).database;
+    const { database } = readConfig({ PDS_DATABASE_URL: url });
+    if (database.engine === 'postgres') return database;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    throw new OperatorError(`the target must be ${SETTINGS.PDS_DATABASE_URL.accepts}. Nothing was changed`);
   }
+  throw new OperatorError(
+    'the target must be postgres://USER:PASSWORD@HOST:PORT/DATABASE; "pds backup" copies a SQLite database. Nothing was changed',
+  );
 }
 
-/** The error's engine shows whether it is from the source or the target; if both have the same, it names the target. */
+/** The error shows whether it is from the source, which is SQLite, or from the target. */
 function describe(error: unknown, source: DatabaseConfig, target: DatabaseConfig): string {
-  const engine = sqliteCode(error) === null ? 'postgres' : 'sqlite';
-  if (target.engine !== engine) return describeFailure(error, source);
+  if (sqliteCode(error) !== null) return describeFailure(error, source);
   return describeFailure(error, target).replace('PDS_DATABASE_URL', 'the URL of the target');
 }

@@ -2,6 +2,7 @@ import { basename, resolve } from 'node:path';
 import { withoutKeys } from '../../access/keys.ts';
 import { listSources, type Source } from '../../publishing/read/source.ts';
 import { ConsentRequiredError } from '../../publishing/consent.ts';
+import type { PublishOptions } from '../../publishing/publish.ts';
 import { canAsk } from '../command-line.ts';
 import { discarderOf } from '../../recovery/unused-database.ts';
 import { configOfProcess, findSchemaState, withDatabase, type CommandContext } from '../context.ts';
@@ -9,11 +10,11 @@ import { OperatorError } from '../../operator-error.ts';
 import { confirm } from '../output/progress.ts';
 import type { Output } from '../output/output.ts';
 import { describeReport, describeSkipped, jsonOfReport, listLostAccess, publishWithProgress } from './import-report.ts';
-import { previewDirectory, type PreviewOptions } from './preview.ts';
 
 /** The options of `pds import`, as Commander parses them. */
-export interface ImportOptions extends PreviewOptions {
-  readonly dryRun?: boolean;
+interface ImportOptions {
+  readonly replace?: boolean;
+  /** Allows large removals, and what takes access from partners, without a question. */
   readonly yes?: boolean;
 }
 
@@ -26,10 +27,9 @@ export interface ImportOptions extends PreviewOptions {
 export async function importDirectory(
   output: Output,
   directory: string,
-  { replace = false, allowRemovals = false, yes = false, dryRun = false, show }: ImportOptions,
-): Promise<number | undefined> {
-  const allowed = { replace, allowRemovals: allowRemovals || yes, allowLostAccess: yes };
-  if (dryRun) return previewDirectory(output, directory, { ...allowed, show }, 0);
+  { replace = false, yes = false }: ImportOptions,
+): Promise<undefined> {
+  const options = { replace, allowRemovals: yes, allowLostAccess: yes };
   // Check settings and sources before creating a database.
   const config = configOfProcess();
   const sources = await listSources(directory);
@@ -41,10 +41,9 @@ export async function importDirectory(
   }
   const state = await findSchemaState(config, 'command', output);
   const discard = (state?.isEmpty ?? true) ? discarderOf(config.database) : null;
-  const work = (context: CommandContext): Promise<number | undefined> =>
-    publishSources(context, sources, directory, allowed);
+  const work = (context: CommandContext): Promise<undefined> => publishSources(context, sources, directory, options);
   try {
-    return await withDatabase(output, work, { mayCreate: true, mayUpgrade: true });
+    await withDatabase(output, work, { mayCreate: true, mayUpgrade: true });
   } catch (error) {
     await discard?.().catch(() => undefined);
     throw error;
@@ -59,13 +58,13 @@ async function publishSources(
   context: CommandContext,
   sources: readonly Source[],
   path: string,
-  allowed: { replace: boolean; allowRemovals: boolean; allowLostAccess: boolean },
+  options: Pick<PublishOptions, 'replace' | 'allowRemovals' | 'allowLostAccess'>,
 ): Promise<undefined> {
   const { output } = context;
   const display = { doing: 'Importing', interrupted: 'Interrupted; nothing was published.' };
   const directory = withoutKeys(basename(resolve(path)));
   try {
-    const report = await publishWithProgress(context, sources, display, { directory, ...allowed });
+    const report = await publishWithProgress(context, sources, display, { directory, ...options });
     const outcome =
       report.timestamp === null
         ? 'Nothing changed, so nothing was published.'
@@ -86,6 +85,6 @@ async function publishSources(
         : []),
     ]);
     await confirm(output, removals.length > 0 ? 'Remove them?' : 'Import anyway?');
-    await publishSources(context, sources, path, { ...allowed, allowRemovals: true, allowLostAccess: true });
+    await publishSources(context, sources, path, { ...options, allowRemovals: true, allowLostAccess: true });
   }
 }

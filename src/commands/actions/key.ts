@@ -2,7 +2,6 @@ import { createInterface } from 'node:readline';
 import {
   findKey,
   issueKey,
-  labelKey,
   listKeys,
   revokeKey,
   rotateKey,
@@ -58,17 +57,6 @@ export async function list(
   const keys = all.filter(({ state, expiresAt }) => state === 'active' && expiresAt !== null && expiresAt <= end);
   output.result({ keys }, keys.length === 0 ? [] : renderKeys(keys));
   return keys.length === 0 ? 0 : 1;
-}
-
-/** `pds key label KEY_ID TEXT` */
-export async function label(
-  { database, clock, output }: CommandContext,
-  keyId: string,
-  text: string,
-): Promise<undefined> {
-  const { key, isChanged } = await labelKey(database, clock, keyId, text);
-  const sentence = `Key ${key.id} of ${key.partner} ${isChanged ? 'is now' : 'was already'} labeled "${text}".`;
-  output.done({ changed: isChanged, key }, sentence);
 }
 
 /** `pds key rotate KEY_ID`: prints only the new key to stdout. */

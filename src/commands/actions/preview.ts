@@ -13,33 +13,21 @@ import { describeReport, jsonOfReport, publishWithProgress, describeSkipped } fr
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */
 const DEFAULT_SHOWN = 20;
 
-export interface PreviewOptions {
+interface DiffOptions {
   /** Described at `PublishOptions`. */
   readonly replace?: boolean;
-  readonly allowRemovals?: boolean;
-  readonly allowLostAccess?: boolean;
   /** Records to list of each kind and sort of change; infinite for all. */
-  readonly show?: number | undefined;
-}
-
-/** `pds diff`: exits like diff(1). */
-export function diff(output: Output, directory: string, options: PreviewOptions): Promise<number> {
-  return previewDirectory(output, directory, options, 1);
+  readonly show?: number;
 }
 
 /**
- * Reports what an import of a directory would do, record by record, and writes nothing: `pds import --dry-run` and
- * `pds diff`. Without a database, compares with an empty one.
+ * `pds diff`: reports what an import of a directory would do, record by record, and writes nothing. Without a database,
+ * compares with an empty one.
  *
- * @returns the exit code: `differsCode` if the import would change something, otherwise 0.
+ * @returns the exit code, as of diff(1): 1 if the import would change something, otherwise 0.
  * @throws ImportRefusedError with the input's problems.
  */
-export async function previewDirectory(
-  output: Output,
-  directory: string,
-  { replace = false, allowRemovals = false, allowLostAccess = false, show }: PreviewOptions,
-  differsCode: number,
-): Promise<number> {
+export async function diff(output: Output, directory: string, { replace = false, show }: DiffOptions): Promise<number> {
   const limit = show ?? (output.isJson ? Infinity : DEFAULT_SHOWN);
   const changes = new ChangeSpool(limit);
   try {
@@ -49,13 +37,12 @@ export async function previewDirectory(
     if (replace) output.note(await describeSkipped(directory, sources));
     const report = await onDatabaseOrEmpty(output, (context) => {
       const display = { doing: 'Comparing', interrupted: 'Interrupted; nothing was written.' };
-      const allowed = { replace, allowRemovals, allowLostAccess };
-      return publishWithProgress(context, sources, display, { ...allowed, changes, dryRun: true });
+      return publishWithProgress(context, sources, display, { replace, changes, dryRun: true });
     });
     const isDifferent = Object.values(report.kinds).some(
       ({ added, changed, removed }) => added + changed + removed > 0,
     );
-    const exitCode = isDifferent ? differsCode : 0;
+    const exitCode = isDifferent ? 1 : 0;
     // For a reader that closes the pipe before the end.
     process.exitCode = exitCode;
     // After the database is closed: the reader of a long list can be slow.
@@ -63,7 +50,7 @@ export async function previewDirectory(
       json: () => listJsonChanges(changes),
       text: () => listTextChanges(changes, report.kinds, limit),
     });
-    if (!output.isJson) output.note(describeReport(report, 'Dry run: nothing was written.'));
+    if (!output.isJson) output.note(describeReport(report, 'Nothing was written.'));
     return exitCode;
   } finally {
     changes.close();
@@ -78,7 +65,7 @@ async function onDatabaseOrEmpty<T>(output: Output, work: (context: CommandConte
     if (!(error instanceof NoDatabaseError)) throw error;
   }
   output.note('There is no database yet (PDS_DATABASE_URL). This is a preview of an import into an empty one.');
-  const folder = mkdtempSync(join(tmpdir(), 'pds-dry-run-'));
+  const folder = mkdtempSync(join(tmpdir(), 'pds-diff-'));
   using cleanup = new DisposableStack();
   cleanup.defer(() => rmSync(folder, { recursive: true, force: true }));
   // Also if a signal ends the process.

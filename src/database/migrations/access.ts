@@ -2,13 +2,6 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { EPOCH } from '../../timestamp.ts';
 import { statementsOf, type GroupSchema } from './schema.ts';
 
-/** The columns that version 1.2 had not. SQLite appends what it adds to the text of the table's definition. */
-const NARROWING = [`narrowed_at TEXT not null default '${EPOCH}'`, `narrowed_by TEXT not null default 'creation'`];
-
-/** The last revisions, which version 1.2 did not record. */
-const REVISIONS = `create table access.revisions (version bigint primary key, token TEXT not null);
-insert into access.revisions (version, token) select version, token from access.clock;`;
-
 // SQLite's foreign keys stay within one file and name no schema. Cursors are authenticated with a secret that is stored
 // with the data, so that every process accepts the same ones, also after a restart.
 const tables = (partners: string): string => `
@@ -19,10 +12,12 @@ create table access.clock (
   last_publication TEXT not null, token TEXT not null default '');
 insert into access.clock (id, version, last_instant, last_publication, token)
   values (1, 1, '${EPOCH}', '${EPOCH}', '${randomUUID()}');
-${REVISIONS}
+create table access.revisions (version bigint primary key, token TEXT not null);
+insert into access.revisions (version, token) select version, token from access.clock;
 create table access.partners (
   id IDENTITY, name TEXT not null unique, everything_since TEXT, grants_changed_at TEXT not null, suspended_at TEXT,
-  requests_per_minute integer, kinds text, created_at TEXT not null, deleted_at TEXT, ${NARROWING.join(', ')});
+  requests_per_minute integer, kinds text, created_at TEXT not null, deleted_at TEXT,
+  narrowed_at TEXT not null default '${EPOCH}', narrowed_by TEXT not null default 'creation');
 create table access.grants (
   partner_id bigint not null references ${partners} (id), kind text not null, resource_id TEXT not null,
   granted_at TEXT not null, primary key (partner_id, kind, resource_id));
@@ -48,15 +43,6 @@ export const accessSchema: GroupSchema = {
   number: 8,
   name: 'tables of partners and keys',
   create: (engine) => statementsOf(engine, tables(engine === 'sqlite' ? 'partners' : 'access.partners')),
-  upgrade: {
-    name: 'when partners saw fewer records, last revisions',
-    from: [7],
-    statements: (engine) => [
-      ...NARROWING.flatMap((column) => statementsOf(engine, `alter table access.partners add column ${column}`)),
-      ...statementsOf(engine, REVISIONS),
-      // Version 1.2 did not record which grants ended. The next watermark is later.
-      `update access.partners set narrowed_by = 'upgrade', narrowed_at = grants_changed_at`,
-    ],
-  },
-  oldestServed: 7,
+  upgrade: null,
+  oldestServed: 8,
 };

@@ -58,10 +58,10 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
           'start the version that migrated it, or a newer one',
       );
     }
-    if (applied !== null && !upgrade.from.includes(applied)) {
+    if (applied !== null && applied !== upgrade?.from) {
       throw new SchemaVersionError(
-        `the database's ${group} schema is at ${applied}, which is older than version 1.2: run "pds migrate" with ` +
-          'version 1.2 first. Nothing was changed',
+        `the database's ${group} schema is at ${applied}, which is older than version 1.3: run "pds migrate" with ` +
+          'version 1.3 first. Nothing was changed',
       );
     }
     pending.push(migrationName(group, applied));
@@ -71,8 +71,12 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
 
 /** @param applied the number in the ledger; null for an empty database. */
 function migrationName(group: TableGroup, applied: number | null): string {
-  const { number, name, upgrade } = SCHEMAS[group];
-  return `${group} ${number}: ${applied === null ? name : upgrade.name}`;
+  return `${group} ${SCHEMAS[group].number}: ${stepName(group, applied)}`;
+}
+
+function stepName(group: TableGroup, applied: number | null): string {
+  const { name, upgrade } = SCHEMAS[group];
+  return applied === null ? name : (upgrade?.name ?? name);
 }
 
 /** Whether these migrations, by their names, created the tables of an empty database. */
@@ -86,7 +90,7 @@ export function haveCreated(migrations: readonly string[]): boolean {
  * left to do.
  *
  * @returns the names of the migrations that ran.
- * @throws SchemaVersionError if the database is of a newer version, or of one before 1.2, or needs `pds reindex`.
+ * @throws SchemaVersionError if the database is of a newer version, or of one before 1.3.
  * @throws OperatorError if a running import holds the lock for over a minute.
  */
 export async function migrate(database: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
@@ -121,6 +125,7 @@ const UPGRADE_MS = 3_600_000;
 /** Whether the catalog's upgrade has just run, so that another process prepared it, and may be continuing with `access`. */
 async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.catalog;
+  if (upgrade === null) return false;
   const rows = kysely.selectFrom('catalog.migrations').select('number').where('number', '=', number);
   const since = formatTimestamp(clock() - UPGRADE_MS);
   return (await rows.where('name', '=', upgrade.name).where('applied_at', '>', since).execute()).length > 0;
@@ -134,18 +139,17 @@ async function runMigration(
   { onProgress = () => undefined }: MigrateOptions,
 ): Promise<void> {
   const { kysely, engine } = transaction;
-  const { number, name, create, upgrade } = SCHEMAS[group];
+  const { number, create, upgrade } = SCHEMAS[group];
   await kysely
     .insertInto(`${group}.migrations`)
-    .values({ number, name: applied === null ? name : upgrade.name, applied_at: formatTimestamp(clock()) })
+    .values({ number, name: stepName(group, applied), applied_at: formatTimestamp(clock()) })
     .execute();
   const run = async (statement: string): Promise<unknown> => sql.raw(statement).execute(kysely);
   if (applied === null) {
     for (const statement of create(engine)) await run(statement);
     return;
   }
-  await upgrade.check?.(transaction);
-  const statements = upgrade.statements(engine, applied);
+  const statements = upgrade?.statements(engine) ?? [];
   for (const [done, statement] of statements.entries()) {
     onProgress({ done, total: statements.length, what: 'Upgrading the tables' });
     // SQLite's statements resolve in microtasks, during which no signal is handled.

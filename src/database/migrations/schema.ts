@@ -1,4 +1,4 @@
-import type { Database, Engine } from '../database.ts';
+import type { Engine } from '../database.ts';
 
 /** The two groups of tables: a schema each on PostgreSQL, a file each on SQLite. */
 export type TableGroup = 'catalog' | 'access';
@@ -11,7 +11,8 @@ export interface GroupSchema {
   readonly name: string;
   /** The statements that create the tables of an empty database. */
   readonly create: (engine: Engine) => string[];
-  readonly upgrade: Upgrade;
+  /** Null if the version before has the same tables. */
+  readonly upgrade: Upgrade | null;
   /**
    * The oldest number whose servers can use the current schema: that of the version before, since upgrades begin with
    * the schema. Its servers continue to work if a step only changes what they do not read.
@@ -22,12 +23,10 @@ export interface GroupSchema {
 /** Brings the tables of the version before to what `create` creates, in one transaction. */
 interface Upgrade {
   readonly name: string;
-  /** The numbers that the version before can have left in the ledger. */
-  readonly from: readonly number[];
-  /** @throws SchemaVersionError if the stored rows do not fit the new tables. */
-  check?(transaction: Database): Promise<void>;
-  /** In order. PostgreSQL's must not hold locks for long that readers wait for. `applied` is the former number. */
-  statements(engine: Engine, applied: number): string[];
+  /** The number that the version before left in the ledger. */
+  readonly from: number;
+  /** In order. PostgreSQL's must not hold locks for long that readers wait for. */
+  statements(engine: Engine): string[];
 }
 
 /** The types that differ. Ordered text is compared bytewise: PostgreSQL's default depends on the machine. */

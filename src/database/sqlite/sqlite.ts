@@ -161,11 +161,8 @@ class KyselyConnection implements SqliteDatabase {
     let prepared = this.#prepared.get(sql);
     if (prepared === undefined) {
       const statement = this.#connection.prepare(sql);
-      const reader = statement.columns().length > 0;
-      // A write reports the last rowid of any table, and those of version 1.2's search tables exceed 2^53.
-      if (!reader) statement.setReadBigInts(true);
       prepared = {
-        reader,
+        reader: statement.columns().length > 0,
         all: (parameters) => statement.all(...(parameters as sqlite.SQLInputValue[])),
         run: (parameters) => statement.run(...(parameters as sqlite.SQLInputValue[])),
         iterate: (parameters) => statement.iterate(...(parameters as sqlite.SQLInputValue[])),

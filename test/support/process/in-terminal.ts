@@ -17,13 +17,15 @@ export interface TerminalOutcome {
  *
  * @param text the output to wait for before acting.
  * @param typed the action: `ctrl-c` types Ctrl-C, `term` sends SIGTERM, anything else is typed as a line.
+ * @param main another program.
  */
 export async function runPdsInTerminal(
   words: readonly string[],
   settings: Readonly<Record<string, string>>,
   { text, typed }: { text: string; typed: string },
+  main = MAIN,
 ): Promise<TerminalOutcome> {
-  const args = [SCRIPT, text, typed, process.execPath, MAIN, ...words];
+  const args = [SCRIPT, text, typed, process.execPath, main, ...words];
   const environment = { PATH: process.env['PATH'], TERM: 'xterm', ...settings };
   const { stdout } = await promisify(execFile)('python3', args, { env: environment, maxBuffer: 64 * 1024 * 1024 });
   return JSON.parse(stdout) as TerminalOutcome;

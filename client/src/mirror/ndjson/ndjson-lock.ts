@@ -16,7 +16,7 @@ export function lockDirectory(directory: string, internal: string): () => void {
   closeSync(createFile(join(internal, own)));
   for (const name of readdirSync(internal)) {
     if (!name.startsWith('lock') || name === own) continue;
-    if (isHeld(join(internal, name), name)) {
+    if (isHeld(name)) {
       unlock();
       throw new CopyError(`${directory}: another mirror is using it`);
     }
@@ -25,11 +25,9 @@ export function lockDirectory(directory: string, internal: string): () => void {
   return unlock;
 }
 
-function isHeld(path: string, name: string): boolean {
+function isHeld(name: string): boolean {
   try {
-    let [, pid, startedAt] = name.split('-');
-    // The lock of version 1 has both as JSON.
-    if (pid === undefined) ({ pid, startedAt } = JSON.parse(readFileSync(path, 'utf8')) as Record<string, string>);
+    const [, pid, startedAt] = name.split('-');
     process.kill(Number(pid), 0);
     return String(startedAt) === startOf(Number(pid));
   } catch (error) {

@@ -1,4 +1,4 @@
-import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, linkSync, lstatSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { FEED_KINDS, idOf, KINDS, readFeedLine, type FeedKind, type Kind, type ReferenceKind } from '../kinds.ts';
 import {
@@ -37,7 +37,7 @@ interface SavedState {
   readonly openAsOfMs: number;
 }
 
-/** The file of details of version 1, a second name of the file of solicitations, which has everything. */
+/** A second name of the file of solicitations, which has their details. */
 const DETAILS = 'solicitation-details.ndjson';
 
 /**
@@ -201,7 +201,7 @@ function firstState(service: string): SavedState {
 }
 
 /**
- * Null if there is no copy yet. Of a copy of version 1.0, the public files stay until the first listing ends.
+ * Null if there is no copy yet.
  *
  * @throws CopyError if the state is none, or if no mirror wrote files with these names, such as import files.
  */
@@ -215,15 +215,12 @@ function readState(directory: string, internal: string): SavedState | null {
       `${directory} contains ${found}, but no state of a mirror. Choose another directory, or move it away`,
     );
   }
-  let saved: Pick<SavedState, 'state'> & { layout: number };
+  let saved: Omit<SavedState, 'layout'> & { layout: number };
   try {
     saved = JSON.parse(readFileSync(path, 'utf8')) as typeof saved;
     if (saved.layout === LAYOUT) return saved as SavedState;
   } catch (cause) {
     throw new CopyError(`${path} was not written by a mirror. ${advice}`, { cause });
   }
-  if (saved.layout !== 1)
-    throw new CopyError(`${path} has layout ${saved.layout}; this version supports ${LAYOUT}. ${advice}`);
-  for (const name of readdirSync(internal)) if (!name.startsWith('lock')) rmSync(join(internal, name));
-  return firstState(saved.state.service);
+  throw new CopyError(`${path} has layout ${saved.layout}; this version supports ${LAYOUT}. ${advice}`);
 }

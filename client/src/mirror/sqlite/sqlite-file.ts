@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { CopyError } from '../store.ts';
-import { APPLICATION_ID, LAYOUT, LAYOUT_VERSION, TAKEOVER } from './sqlite-layout.ts';
+import { APPLICATION_ID, LAYOUT, LAYOUT_VERSION } from './sqlite-layout.ts';
 
 /** How long to wait for other programs that briefly lock the file. */
 const BUSY_TIMEOUT_MS = 10_000;
@@ -77,20 +77,20 @@ export function isBusy(error: unknown): boolean {
   return (error as { errcode?: number }).errcode === 5;
 }
 
-/** Creates the tables, or takes over those of version 1.0. */
+/** Creates the tables of an empty file. */
 function prepare(database: DatabaseSync, path: string): void {
   const pragma = (name: string): number => Number(database.prepare(`pragma ${name}`).get()?.[name]);
   const [application, version] = [pragma('application_id'), pragma('user_version')];
   const isEmpty = database.prepare('select 1 from sqlite_schema').get() === undefined;
   if (application !== APPLICATION_ID && !(isEmpty && application === 0))
     throw new CopyError(`${path} is another program's database and was not changed. Choose another file`);
-  if (!isEmpty && version !== LAYOUT_VERSION && version !== 1)
+  if (!isEmpty && version !== LAYOUT_VERSION)
     throw new CopyError(
       `${path} has layout ${version}; this version supports ${LAYOUT_VERSION}. Start a new copy in another file`,
     );
   // A power cut can undo the last transactions, each with the state that belongs to it.
   database.exec('pragma journal_mode = wal; pragma synchronous = normal');
-  if (!isEmpty && version === LAYOUT_VERSION) return;
+  if (!isEmpty) return;
   database.exec(`begin immediate; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${LAYOUT_VERSION};
-    ${isEmpty ? LAYOUT : TAKEOVER} commit`);
+    ${LAYOUT} commit`);
 }

@@ -1,7 +1,7 @@
 import { KINDS, type Kind } from '../kinds.ts';
 import { each } from '../store.ts';
 
-/** The version of this layout. Files of version 1 are taken over, others refused. */
+/** The version of this layout. Files of others are refused. */
 export const LAYOUT_VERSION = 2;
 
 /** `PDMr` in ASCII: identifies a copy among SQLite databases. */
@@ -64,24 +64,4 @@ create view solicitations as
 select id, ${SOLICITATION_COLUMNS.join(', ')}, ${IS_OPEN} as is_open, ${RECORD} as record from stored_solicitations;
 create view solicitation_details as
 select id, ${IS_OPEN} as is_open, ${RECORD} as detail from stored_solicitations;
-`;
-
-const FORMER = ['mirror_state', ...Object.values(TABLES)];
-
-/**
- * Takes over a copy of layout 1, which stored the details of some solicitations apart. Its records can be read as before
- * until the first listing has replaced them. Of its state, only the service is kept.
- */
-export const TAKEOVER = `
-drop view solicitations;
-drop view solicitation_details;
-update stored_solicitations as s set record = d.detail from stored_details as d where d.id = s.id;
-drop table stored_details;
-${FORMER.map((table) => `alter table ${table} rename to former_${table};`).join('\n')}
-${LAYOUT}
-insert into mirror_state select name, json_object('service', value ->> 'service') from former_mirror_state;
-${Object.values(TABLES)
-  .map((table) => `insert into ${table} (id, record) select id, record from former_${table};`)
-  .join('\n')}
-${FORMER.map((table) => `drop table former_${table};`).join('\n')}
 `;

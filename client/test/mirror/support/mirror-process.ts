@@ -27,17 +27,9 @@ export interface MirrorEnd {
   readonly stderr: string;
 }
 
-/**
- * Starts a mirror with these arguments. Of this process's environment it inherits only PATH.
- *
- * @param program another version of the mirror.
- */
-export function startMirror(
-  args: readonly string[],
-  environment: Readonly<Record<string, string>>,
-  program = MAIN,
-): MirrorProcess {
-  const child = spawn(process.execPath, [program, ...args], {
+/** Starts a mirror with these arguments. Of this process's environment it inherits only PATH. */
+export function startMirror(args: readonly string[], environment: Readonly<Record<string, string>>): MirrorProcess {
+  const child = spawn(process.execPath, [MAIN, ...args], {
     env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

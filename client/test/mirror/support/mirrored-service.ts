@@ -118,11 +118,6 @@ export class MirroredService {
     return startMirror(args, this.environment);
   }
 
-  /** The same with another version of the mirror. */
-  startFormerMirror(program: string, ...args: string[]): MirrorProcess {
-    return startMirror(args, this.environment, program);
-  }
-
   async publish(lines: ImportLines): Promise<void> {
     await publishLines(this.database, lines);
   }
