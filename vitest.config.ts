@@ -38,7 +38,7 @@ const ONLY_IN_ALL = [
   'client/test/mirror/reports.test.ts',
   // Takes the former version out of git, and starts its mirror.
   'client/test/mirror/takeover.test.ts',
-  // Start workers, kill them, and count their requests.
+  // Starts services, and stops them under load.
   'test/http/serving-process.sqlite.test.ts',
   // Wait for a minute, and for many intervals of a second.
   'client/test/mirror/waiting.test.ts',

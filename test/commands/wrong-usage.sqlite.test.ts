@@ -11,7 +11,6 @@ describe('wrong usage exits with 2, and help with 0', () => {
     ['check now'],
     ['audit --days 0'],
     ['usage --days 1.5'],
-    ['serve --workers 0'],
     ['serve --port 80000'],
     ['import some --allow-removals'],
     ['partner create'],
@@ -35,6 +34,15 @@ describe('wrong usage exits with 2, and help with 0', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toContain('--lead-entity <id>');
   });
+});
+
+test.each([
+  ['serve --workers 4', '"pds serve --workers" was removed in version 2.0: start several services on one port with'],
+  ['--json serve --port 0 --workers=4', '"pds serve --workers" was removed in version 2.0: start several'],
+])('pds %s exits with 2, and names what replaces it', async (line, message) => {
+  const { code, stdout, stderr } = await runPds(line.split(' '), {});
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain(`error: ${message}`);
 });
 
 describe('a wrong configuration exits with 1 and one message', () => {
