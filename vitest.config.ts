@@ -39,9 +39,7 @@ const ONLY_IN_ALL = [
   // Run a mirror for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
   'client/test/mirror/reports.test.ts',
-  // Takes the former version out of git, and starts its mirror.
-  'client/test/mirror/takeover.test.ts',
-  // Start workers, kill them, and count their requests.
+  // Starts services, and stops them under load.
   'test/http/serving-process.sqlite.test.ts',
   // Waits for many intervals of a second.
   'client/test/mirror/watching.test.ts',

@@ -9,6 +9,7 @@ const VARIABLES = {
   redisUrl: 'PDS_REDIS_URL',
   host: 'PDS_HOST',
   port: 'PDS_PORT',
+  reusePort: 'PDS_REUSE_PORT',
   publicUrl: 'PDS_PUBLIC_URL',
   adminHost: 'PDS_ADMIN_HOST',
   adminPort: 'PDS_ADMIN_PORT',

@@ -34,6 +34,13 @@ const choice = <const T extends string>(description: string, byDefault: T, value
   parse: (value) => values.find((known) => known === value),
 });
 
+const flag = (description: string): Setting<boolean> => ({
+  description,
+  default: 'false',
+  accepts: 'true or false',
+  parse: (value) => (value === 'true' || value === 'false' ? value === 'true' : undefined),
+});
+
 /** All settings, by the names of their variables. */
 export const SETTINGS = {
   PDS_ENVIRONMENT: choice('which keys are valid', 'dev', ['dev', 'uat', 'production']),
@@ -65,6 +72,7 @@ export const SETTINGS = {
   },
   PDS_HOST: host('the address that the API listens on'),
   PDS_PORT: wholeNumber('the port of the API; 0 for any free port', 8080, 0, 65_535),
+  PDS_REUSE_PORT: flag('whether several processes can listen on `PDS_PORT`'),
   PDS_PUBLIC_URL: {
     description: 'the address that partners use, for `/openapi.json` and for the guides as Markdown',
     default: '',

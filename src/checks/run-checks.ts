@@ -3,6 +3,7 @@ import type { Clock } from '../timestamp.ts';
 import { within, type Finding, fail, ok, warn } from './finding.ts';
 import { checkPrimary, type PrimaryState, checkReplica } from './postgres.ts';
 import { checkRedis } from './redis.ts';
+import { checkSharedPort } from './shared-port.ts';
 import { checkFiles, checkSqlite } from './sqlite.ts';
 import ipaddr from 'ipaddr.js';
 import { shownUrl } from '../printable.ts';
@@ -49,7 +50,7 @@ export async function runChecks(
   const others = [...replicas.flat(), ...(await redis)];
   // Last, since it blocks this thread, during which the timeouts of other checks would pass.
   const files = database.engine === 'sqlite' && isUsable ? checkFiles(database.path, isFull) : [];
-  return [...checkSettings(config), ...found, ...files, ...index, ...others];
+  return [...checkSettings(config), ...checkSharedPort(config), ...found, ...files, ...index, ...others];
 }
 
 /** Reports valid settings that may be unintended; reading them has already refused invalid ones. */

@@ -27,7 +27,6 @@ import { LOG_FORMATS } from '../settings.ts';
 
 const WRONG_USAGE = 2;
 
-const MAX_WORKERS = 64;
 const MAX_DAYS = 36_500;
 const DEFAULT_DAYS = 30;
 
@@ -48,7 +47,7 @@ const bold = (text: string): string => styleText('bold', text, { stream: process
 const cyan = (text: string): string => styleText('cyan', text, { stream: process.stdout });
 
 /** The command line. */
-export const program = addCommonOptions(new Command('pds'))
+export const program: Command = addCommonOptions(new Command('pds'))
   .description('Partner data service: a read-only JSON API for the partners of a purchasing marketplace.')
   .version(manifest.version)
   .configureHelp({ styleTitle: bold, styleCommandText: cyan, styleOptionText: cyan, styleSubcommandText: cyan })
@@ -63,8 +62,8 @@ program.commandsGroup('Serving and importing:');
 addCommand(program, 'serve', 'serve the API until stopped')
   .option('--host <host>', 'address to listen on (overrides PDS_HOST)')
   .option('--port <port>', 'port to listen on (overrides PDS_PORT)', wholeNumber(0, 65_535))
+  .option('--reuse-port', 'share the port with other services that do (overrides PDS_REUSE_PORT)')
   .option('--admin-port <port>', 'port of the admin server (overrides PDS_ADMIN_PORT)', wholeNumber(0, 65_535))
-  .option('--workers <n>', `number of serving processes, 1 to ${MAX_WORKERS}`, wholeNumber(1, MAX_WORKERS), 1)
   .addOption(
     new Option('--log-format <format>', 'JSON lines, or lines for people (auto: if stdout is a terminal)')
       .choices(LOG_FORMATS)
@@ -134,6 +133,7 @@ program.commandsGroup('Installation:');
 addCommand(program, 'config', 'print the settings in force, and where each is set')
   .option('--host <host>', 'as for "pds serve"')
   .option('--port <port>', 'as for "pds serve"')
+  .option('--reuse-port', 'as for "pds serve"')
   .option('--admin-port <port>', 'as for "pds serve"')
   .action(run(async () => (await import('./actions/installation.ts')).showConfig));
 

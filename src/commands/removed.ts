@@ -7,6 +7,9 @@ const REMOVED: Readonly<Record<string, string>> = {
   'convert ocds --contact-points': 'add "email" to the lines of suppliers.ndjson',
   'convert ocds --coop': 'add "coop_id" to the lines of contracts.ndjson, and a coops.ndjson',
   'key label': 'set a label with "pds key issue --label"; a rotated key has that of the former one',
+  'serve --workers':
+    'start several services on one port with --reuse-port, each with its own --admin-port ' +
+    '(docs/operators/several-processes.md)',
 };
 
 /**

@@ -13,27 +13,21 @@ export type Reading = number | readonly Sample[] | undefined;
 type Register = (name: string, help: string, read: () => Reading | Promise<Reading>) => void;
 
 /**
- * Functions that register metrics whose values other parts keep. Values of workers are summed, except that `minGauge`
- * and `maxGauge` take the least and the greatest. `name` and `get` are all that prom-client needs to print or aggregate
+ * Functions that register metrics whose values other parts keep. `name` and `get` are all that prom-client needs to print
  * a metric.
  */
 export function metricsOf(registry: Registry) {
   const registerAs =
-    (type: string, aggregator = 'sum'): Register =>
+    (type: string): Register =>
     (name, help, read) => {
       const get = async (): Promise<object> => {
         const reading = await read();
         const values = typeof reading === 'number' ? [{ labels: {}, value: reading }] : (reading ?? []);
-        return { name, help, type, aggregator, values };
+        return { name, help, type, values };
       };
       registry.registerMetric({ name, get } as unknown as Metric);
     };
-  return {
-    counter: registerAs('counter'),
-    gauge: registerAs('gauge'),
-    minGauge: registerAs('gauge', 'min'),
-    maxGauge: registerAs('gauge', 'max'),
-  };
+  return { counter: registerAs('counter'), gauge: registerAs('gauge') };
 }
 
 /** Gauges of prom-client that are named like counters, which metric linters reject. */

@@ -92,7 +92,7 @@ export class Readiness {
   }
 }
 
-export const DRAINING = 'draining: the process completes the requests in flight, then exits';
+const DRAINING = 'draining: the process completes the requests in flight, then exits';
 
 /** Exposes the result of `/readyz` as a metric. */
 export function registerReady(registry: Registry, read: () => Promise<ReadinessReport>): void {

@@ -34,7 +34,7 @@ export interface ObservedParts {
  */
 export function registerServingMetrics(registry: Registry, database: OpenDatabase, parts: ObservedParts): void {
   const { directory, responseCache, limits, usage, admission, openStreams, redisRateLimiter, clock } = parts;
-  const { counter, gauge, minGauge, maxGauge } = metricsOf(registry);
+  const { counter, gauge } = metricsOf(registry);
   const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
   const ofReplicas = (valueOf: (replica: ServerState) => number | null): Reading =>
     ofServers((server) => {
@@ -46,7 +46,7 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   const lastRelease = rereadOnRevision(directory, EPOCH, () => readLastRelease(database));
   const expiringKeys = rereadOnRevision(directory, [], () => listExpiringKeys(database, parts.keyEnvironment, now()));
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
-  maxGauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
+  gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
 
   counter('pds_limited_requests_total', "Requests over their partner's limit per minute", () =>
     [...limits.limitedRequests].map(([partner, value]) => ({ labels: { partner }, value })),
@@ -77,15 +77,15 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   gauge('pds_response_cache_bytes', 'Memory used by cached responses', () => responseCache.state.bytes);
   gauge('pds_response_cache_max_bytes', 'Memory limit of the response cache', () => responseCache.state.maxBytes);
 
-  minGauge('pds_database_up', '1 if the last database poll succeeded (polled every 500 ms)', () =>
+  gauge('pds_database_up', '1 if the last database poll succeeded (polled every 500 ms)', () =>
     Number(directory.state.isReachable),
   );
-  maxGauge(
+  gauge(
     'pds_database_version_age_seconds',
     'Time since the revision was last read; cached data stays valid for 30 s',
     () => directory.state.versionAgeMs / 1000,
   );
-  minGauge(
+  gauge(
     'pds_access_version',
     'Revision number; increases with every catalog release and every change of partners, keys and grants',
     () => directory.state.version,
@@ -95,12 +95,12 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     'How often changes that a process had read were missing in the database later',
     () => directory.state.losses,
   );
-  minGauge(
+  gauge(
     'pds_last_publication_timestamp_seconds',
     'Unix timestamp of the last catalog release; 0 before the first',
     async () => Date.parse(await lastRelease()) / 1000,
   );
-  maxGauge(
+  gauge(
     'pds_key_expiry_timestamp_seconds',
     'Unix timestamp of the end of an active key; "replaced_by" is the key that replaces it, empty before a rotation',
     async () =>
@@ -123,17 +123,17 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   gauge('pds_database_waiting_queries', 'Queries waiting for a connection to PostgreSQL', () =>
     ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.waiting }]),
   );
-  minGauge('pds_replica_up', '1 if a replica responds', () => ofReplicas(({ lagMs }) => Number(lagMs !== null)));
-  maxGauge(
+  gauge('pds_replica_up', '1 if a replica responds', () => ofReplicas(({ lagMs }) => Number(lagMs !== null)));
+  gauge(
     'pds_replica_lag_seconds',
     'Age of the oldest change that a replica lacks; 0 if it lacks none, no value if it does not respond',
     () => ofReplicas(({ lagMs }) => lagMs && lagMs / 1000),
   );
-  minGauge('pds_replica_in_use', '1 if requests are currently read from a replica', () =>
+  gauge('pds_replica_in_use', '1 if requests are currently read from a replica', () =>
     ofReplicas(({ isInUse }) => Number(isInUse)),
   );
 
-  minGauge(
+  gauge(
     'pds_limits_shared',
     '1 if limits are currently counted in Redis, 0 if Redis is configured but down',
     () => redisRateLimiter && Number(redisRateLimiter.isShared),

@@ -59,7 +59,6 @@ export async function startRedisRateLimiter({
       customIncrTtlLuaScript: COUNT,
       points: 0,
     }),
-    counter: 'Redis',
     isConnected: () => redis.status === 'ready',
     reasonOf: (error) => reasonOf(lastError ?? error, redisUrl),
     logger,

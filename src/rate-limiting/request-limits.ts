@@ -90,8 +90,8 @@ export interface RateLimitResult {
 /**
  * Counts requests by key, in fixed windows that begin with the first request of the key. Exceeded requests count too.
  *
- * One interface, two implementations: `InMemoryRateLimiter` for a single process, `SharedRateLimiter` for the workers
- * of one primary process, or any number of processes and hosts with Redis. `count` never fails.
+ * One interface, two implementations: `InMemoryRateLimiter` for a single process, `SharedRateLimiter` for any number of
+ * processes and hosts with Redis. `count` never fails.
  */
 export interface RateLimiter {
   readonly windowSeconds: number;

@@ -6,11 +6,9 @@ import { InMemoryRateLimiter, rateLimitResult, type RateLimiter, type RateLimitR
 const RETURN_MS = 1_000;
 
 interface SharedRateLimiterOptions {
-  /** Counts for all processes. Its `duration` is the window, its `points` are not used. */
+  /** Counts in Redis, for all processes. Its `duration` is the window, its `points` are not used. */
   readonly limiter: RateLimiterAbstract;
-  /** The counter's name in the log: "Redis", "the primary process". */
-  readonly counter: string;
-  /** Whether a request sent to the counter now could be counted. If not, no request waits for it. */
+  /** Whether a request sent to Redis now could be counted. If not, no request waits for it. */
   readonly isConnected: () => boolean;
   /** The reason for a failure, safe to log. */
   readonly reasonOf: (error: unknown) => string;
@@ -89,15 +87,14 @@ export class SharedRateLimiter implements RateLimiter {
     }, RETURN_MS).unref();
   }
 
-  /** A counter that responds now and then too late must not be logged each time. */
+  /** If Redis responds too late now and then, that must not be logged each time. */
   #recordSuccess(): void {
     if (this.#isShared === true || this.#isClosed) return;
     if (performance.now() - this.#failedAtMs < RETURN_MS) {
       this.#probeLater();
       return;
     }
-    const { counter, logger } = this.#options;
-    logger.info(`${counter} counts requests${this.#isShared === null ? '' : ' again'}`);
+    this.#options.logger.info(`Redis counts requests${this.#isShared === null ? '' : ' again'}`);
     this.#isShared = true;
   }
 
@@ -106,10 +103,10 @@ export class SharedRateLimiter implements RateLimiter {
     this.#failedAtMs = performance.now();
     this.#probeLater();
     if (this.#isShared === false) return;
-    const { counter, reasonOf, logger } = this.#options;
+    const { reasonOf, logger } = this.#options;
     this.#isShared = false;
     this.#fallbacks += 1;
-    const message = `${counter} does not count requests: this process counts by itself, up to the full limit`;
+    const message = 'Redis does not count requests: this process counts by itself, up to the full limit';
     logger.warn({ reason: reasonOf(error) }, message);
   }
 }

@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import { expect, inject, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -9,6 +10,10 @@ import { callPds } from './call-pds.ts';
 import { databaseUrlOf } from './run-pds.ts';
 
 const ACME = { name: 'acme', everything: true };
+
+/** Linux 5.14 and newer has this setting, which is off by default. */
+const MIGRATES = '/proc/sys/net/ipv4/tcp_migrate_req';
+const HANDS_CONNECTIONS_OVER = !existsSync(MIGRATES) || readFileSync(MIGRATES, 'utf8').trim() !== '0';
 
 const settingsOf = ({ config }: TestDatabase): Record<string, string> => ({ PDS_DATABASE_URL: databaseUrlOf(config) });
 
@@ -73,11 +78,14 @@ testProblems([
       'fail|settings: the API and the admin server cannot both use 0.0.0.0:8080',
       'warn|settings: PDS_HOST is 0.0.0.0 in dev, where the public key of --demo works',
       /^warn\|settings: PDS_TRUSTED_PROXIES has ::\/0/,
+      /^warn\|settings: PDS_REUSE_PORT without PDS_REDIS_URL: .* its limit once per process/,
+      ...(HANDS_CONNECTIONS_OVER ? [] : [/^warn\|settings: net\.ipv4\.tcp_migrate_req is 0: /]),
     ],
     cause: async (stack) => ({
       settings: {
         ...settingsOf(await database(stack)),
         ...{ PDS_HOST: '0.0.0.0', PDS_ADMIN_HOST: '0.0.0.0', PDS_ADMIN_PORT: '8080', PDS_TRUSTED_PROXIES: '::/0' },
+        PDS_REUSE_PORT: 'true',
       },
     }),
   },

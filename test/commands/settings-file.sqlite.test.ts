@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { MAIN, startServingOf } from '../support/serving-process.ts';
 import { databaseUrlOf, runPds, runPdsThrough } from './run-pds.ts';
 
 /** Starts several processes, on a busy machine. */
@@ -46,33 +45,12 @@ test('pds check reads a settings file that is a pipe once', SLOW, async () => {
   expect(checked).toMatchObject({ code: 0 });
 });
 
-test('workers keep the settings that the service was started with, also if the file changes', SLOW, async () => {
-  const started = { PDS_ADMIN_PORT: '0', PDS_LOG_LEVEL: 'info' };
-  const serving = startServingOf(MAIN, started, '--config', file, '--workers', '2');
-  try {
-    await serving.said('all workers are serving');
-    writeFileSync(file, 'not a setting');
-    const listening = /"pid":(\d+),[^\n]*Server listening/;
-    await serving.said(listening);
-    process.kill(Number(listening.exec(serving.output())?.[1]), 'SIGKILL');
-    await serving.said(/a worker is replaced[^]*Server listening/);
-    const response = await fetch(`http://127.0.0.1:${await serving.port()}/v1/coops`);
-    expect(response.status).toBe(401);
-  } finally {
-    serving.kill('SIGTERM');
-    await serving.closed;
-  }
-});
-
-test('a wrong trace setting is reported with its file and line, by workers too', SLOW, async () => {
+test('a wrong trace setting is reported with its file and line', SLOW, async () => {
   writeFileSync(
     file,
     `PDS_DATABASE_URL='${databaseUrlOf(made.config)}'\n\nOTEL_TRACES_SAMPLER=most\nOTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1\n`,
   );
-  for (const workers of ['1', '2']) {
-    const options = ['--config', file, '--workers', workers];
-    const { code, stderr } = await runPds(['serve', ...options], { PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^error: OTEL_TRACES_SAMPLER must be one of .*\. It is set in .*\/\.env:3\n$/);
-  }
+  const { code, stderr } = await runPds(['serve', '--config', file], { PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^error: OTEL_TRACES_SAMPLER must be one of .*\. It is set in .*\/\.env:3\n$/);
 });

@@ -12,7 +12,6 @@ describe('wrong usage exits with 2, and help with 0', () => {
     ['check now'],
     ['audit --days 0'],
     ['usage --days 1.5'],
-    ['serve --workers 0'],
     ['serve --port 80000'],
     ['partner create'],
     ['partner create a b'],
@@ -56,6 +55,8 @@ test.each([
   ],
   ['completion powershell', 'Allowed choices are bash, zsh, fish.'],
   ['diff some --dry-run', "unknown option '--dry-run'"],
+  ['serve --workers 4', '"pds serve --workers" was removed in version 2.0: start several services on one port with'],
+  ['--json serve --port 0 --workers=4', '"pds serve --workers" was removed in version 2.0: start several'],
 ])('pds %s, which a version before had, names what replaces it', async (line, says) => {
   const { code, stdout, stderr } = await callPds(line.split(' '), {});
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });

@@ -52,8 +52,6 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'sudo useradd --system --home-dir /var/lib/partner-data-service --shell /usr/sbin/nologin pds': 'procedures.sqlite',
     'sudo systemctl daemon-reload': 'procedures.sqlite',
     'systemctl status partner-data-service': { because: 'it needs systemd' },
-    'sudo install -m 644 /opt/partner-data-service/current/ops/partner-data-service.service /etc/systemd/system/partner-data-service@.service':
-      'procedures.sqlite',
     'sudo install -m 644 /opt/partner-data-service/current/ops/nginx.conf /etc/nginx/conf.d/partner-data-service.conf':
       {
         because: 'nginx.sqlite.test.ts starts nginx with this file, without installing it',
@@ -103,16 +101,19 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'sudo git clone https://git.example.com/partner-data-service /opt/partner-data-service/1.2.0': 'procedures.sqlite',
     'sudo pds migrate': 'procedures.sqlite',
     'sudo systemctl restart partner-data-service': 'procedures.sqlite',
-    'for instance in a:8081 b:8091; do': 'procedures.sqlite',
+    'for port in 8081 8082; do': 'procedures.sqlite',
   },
   'docs/operators/monitoring.md': {
     'curl http://127.0.0.1:8081/readyz': 'documents.sqlite',
     'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_TRACES_SAMPLER=parentbased_traceidratio OTEL_TRACES_SAMPLER_ARG=0.01 npx pds serve':
       'documents.sqlite',
   },
+  'docs/operators/several-processes.md': {
+    'sudo install -m 644 /opt/partner-data-service/current/ops/partner-data-service@.service /etc/systemd/system/partner-data-service@.service':
+      'procedures.sqlite',
+  },
   'docs/operators/several-machines.md': {
     'ops/cluster/try.sh': { because: 'patroni.postgres.test.ts runs it' },
-    'npx pds serve --workers 4': 'documents.sqlite',
     "PDS_DATABASE_URL='postgres://pds@primary/pds'": { because: 'these are settings for other machines' },
     "pg_basebackup --dbname='host=10.0.0.21 user=replicator application_name=replica_2' --pgdata=/var/lib/postgresql/15/main --write-recovery-conf --create-slot --slot=replica_2 --checkpoint=fast":
       'procedures.postgres',

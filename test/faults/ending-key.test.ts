@@ -55,14 +55,12 @@ beforeAll(async () => {
   ({ key } = issued);
   keyId = issued.details.id;
   endMs = Date.parse(issued.details.expiresAt ?? '');
-  const start = async (...options: string[]): Promise<Process> => {
-    const serving = startServing(made.config, clock.environment, ...options);
+  const start = async (): Promise<Process> => {
+    const serving = startServing(made.config, clock.environment);
     const client = createClient(`http://127.0.0.1:${await serving.port()}`);
     return { serving, client, admin: await serving.adminPort() };
   };
-  // Two services on one database, one of them of two workers.
-  processes = await Promise.all([start(), start('--workers', '2')]);
-  await processes[1]?.serving.said('all workers are serving');
+  processes = await Promise.all([start(), start()]);
 }, 60_000);
 afterAll(async () => {
   if (NO_CLOCK !== null) return;

@@ -16,7 +16,6 @@ import { publishLines, withImportDirectory, SMALL_CATALOG } from '../support/pub
 import { numberOfRuns } from '../support/runs.ts';
 import { idsFound } from '../support/schema/search.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
-import { killOneWorker } from './killed-worker.ts';
 import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
 
 /** Total for both engines. FAULT_KILLS=200 takes a few minutes. */
@@ -24,7 +23,7 @@ const KILLS = Number(process.env['FAULT_KILLS'] ?? numberOfRuns({ usually: 16, n
 const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 
 /** The share of kills for each target. */
-const SHARES = { import: 0.4, command: 0.25, migration: 0.15, server: 0.1, worker: 0.1 };
+const SHARES = { import: 0.4, command: 0.25, migration: 0.15, server: 0.2 };
 
 /** How long a killed process can block the next: PostgreSQL checks the client connection once a second. */
 const LOCKS_GONE_MS = 5_000;
@@ -237,19 +236,6 @@ describe('a process killed at any moment leaves consistent data, and the next on
     }
     expect(await look()).toMatchObject({ version });
     await expectIntact();
-  }, 600_000);
-
-  test('a worker, unnoticed by clients of other workers', async () => {
-    const delays = moments('worker', 400);
-    // A new service each time: a worker that dies within ten seconds is replaced only after a pause.
-    for (const delayMs of delays) {
-      const workers = serve('--workers', '3');
-      await workers.said('all workers are serving');
-      const lost = await killOneWorker(workers, { key, version, delayMs });
-      expect(lost.others).toEqual([]);
-      workers.kill('SIGTERM');
-      expect(await workers.exited).toEqual([0, null]);
-    }
   }, 600_000);
 
   test('and clients of another server notice nothing', async () => {

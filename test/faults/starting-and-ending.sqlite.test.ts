@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
@@ -10,9 +9,6 @@ import { startServing, type Serving } from '../support/serving-process.ts';
 
 /** The duration of a start on an idle machine, plus a margin. */
 const START_MS = 900;
-
-/** How long workers can outlive a killed primary process. */
-const ORPHANS_END_MS = 10_000;
 
 let made: TestDatabase;
 const started: Serving[] = [];
@@ -30,12 +26,6 @@ function serve(...options: string[]): Serving {
   const serving = startServing(made.config, {}, ...options);
   started.push(serving);
   return serving;
-}
-
-/** The child processes of a process (Linux only). */
-function childrenOf(pid: number): number[] {
-  const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
-  return text === '' ? [] : text.split(' ').map(Number);
 }
 
 /** Opens a connection and sends half a request: a shutdown waits two seconds for the rest. */
@@ -57,8 +47,8 @@ describe('an unusable host is reported with what to do, and exit code 1', () => 
     ],
     ['nowhere.invalid', /^error: cannot resolve the host "nowhere\.invalid"\. Correct it with PDS_HOST or --host$/m],
   ])('%s', async (host, message) => {
-    for (const workers of ['1', '2']) {
-      const serving = serve('--host', host, '--workers', workers);
+    for (const options of [[], ['--reuse-port']]) {
+      const serving = serve('--host', host, ...options);
       expect(await serving.exited).toEqual([1, null]);
       await serving.closed;
       expect(serving.output()).toMatch(message);
@@ -67,18 +57,66 @@ describe('an unusable host is reported with what to do, and exit code 1', () => 
   });
 });
 
-test('a port in use is reported with its setting and what to do, and nothing else, also by workers and a demo', async () => {
+test('a port in use is reported with its setting and what to do, and nothing else, also by a demo', async () => {
   const first = serve();
   const port = await first.port();
-  for (const option of ['--workers=1', '--workers=2', '--demo']) {
-    const second = serve('--port', String(port), option);
+  for (const options of [[], ['--demo']]) {
+    const second = serve('--port', String(port), ...options);
     expect(await second.exited).toEqual([1, null]);
     await second.closed;
-    expect(second.output()).toBe(
-      `error: cannot open the port of the API: listen EADDRINUSE: address already in use 127.0.0.1:${port}. ` +
-        'Stop the process that uses it, such as another "pds serve", or choose another with PDS_PORT (or --port)\n',
-    );
+    expect(second.output()).toBe(inUse(port));
   }
+});
+
+const inUse = (port: number): string =>
+  `error: cannot open the port of the API: listen EADDRINUSE: address already in use 127.0.0.1:${port}. ` +
+  'Stop the process that uses it, such as another "pds serve", or choose another with PDS_PORT (or --port). ' +
+  'Several services of one user share a port if each has PDS_REUSE_PORT=true (or --reuse-port)\n';
+
+describe('services share a port', () => {
+  test('only if each of them has --reuse-port', async () => {
+    const port = await findFreePort();
+    const options = ['--port', String(port)];
+    await serve('--reuse-port', ...options).port();
+    expect(await serve('--reuse-port', ...options).port()).toBe(port);
+    const exclusive = serve(...options);
+    expect(await exclusive.exited).toEqual([1, null]);
+    await exclusive.closed;
+    expect(exclusive.output()).toBe(inUse(port));
+  });
+
+  test('and none with a service that does not', async () => {
+    const port = await serve().port();
+    const second = serve('--port', String(port), '--reuse-port');
+    expect(await second.exited).toEqual([1, null]);
+    await second.closed;
+    expect(second.output()).toContain(inUse(port));
+  });
+
+  test('except on a system without shared ports, which the message of a start says before anything is created', async () => {
+    // Such as macOS and Windows: the error is libuv's.
+    const preload = `
+      import { Server } from 'node:net';
+      const { listen } = Server.prototype;
+      Server.prototype.listen = function (options, ...rest) {
+        if (options?.reusePort !== true) return listen.call(this, options, ...rest);
+        const error = new Error('listen ENOTSUP: operation not supported on socket 127.0.0.1');
+        process.nextTick(() => this.emit('error', Object.assign(error, { code: 'ENOTSUP', syscall: 'listen' })));
+        return this;
+      };`;
+    const environment = {
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}`,
+      PDS_DATABASE_URL: 'sqlite:/nowhere/pds.sqlite',
+    };
+    const serving = startServing(made.config, environment, '--reuse-port');
+    started.push(serving);
+    expect(await serving.exited).toEqual([1, null]);
+    await serving.closed;
+    expect(serving.output()).toBe(
+      'error: cannot open the port of the API: listen ENOTSUP: operation not supported on socket 127.0.0.1. Processes ' +
+        'cannot share a port on this system: start one, without PDS_REUSE_PORT (or --reuse-port)\n',
+    );
+  });
 });
 
 test('a second service on the machine is told that it needs both ports, and starts with both options', async () => {
@@ -91,101 +129,62 @@ test('a second service on the machine is told that it needs both ports, and star
   expect(second.output()).toContain(
     `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${adminPort}. ` +
       'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT (or ' +
-      '--admin-port). A second service also needs its own PDS_PORT (or --port)\n',
+      '--admin-port). A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or --reuse-port)\n',
   );
   const third = serve('--port', '0', '--admin-port', '0');
   expect(await third.adminPort()).not.toBe(adminPort);
 });
 
 describe('SIGUSR1 opens no inspector, and the service continues', () => {
-  test.each([
-    ['1', ''],
-    ['2', ''],
-    // As the systemd unit and npm start it.
-    ['1', '--disable-sigusr1'],
-  ])('with --workers %s %s', async (workers, option) => {
+  // With the option as the systemd unit and npm start it.
+  test.each(['', '--disable-sigusr1'])('with "%s"', async (option) => {
     const inspector = await findFreePort();
     const options = `${option} --inspect-port=${inspector}`.trim();
-    const serving = startServing(made.config, { NODE_OPTIONS: options }, '--workers', workers);
+    const serving = startServing(made.config, { NODE_OPTIONS: options });
     started.push(serving);
     const port = await serving.port();
-    if (workers !== '1') await serving.said('all workers are serving');
-    const pids = [serving.pid, ...childrenOf(serving.pid)];
-    expect(pids).toHaveLength(workers === '1' ? 1 : 1 + Number(workers));
-    for (const pid of pids) process.kill(pid, 'SIGUSR1');
+    serving.kill('SIGUSR1');
     // An inspector listens within about 10 ms; twenty responses take longer.
     for (let request = 0; request < 20; request += 1) {
       expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
       await delay(10);
     }
-    for (const offset of pids.keys()) {
-      await expect(fetch(`http://127.0.0.1:${inspector + offset}/json`)).rejects.toThrow('fetch failed');
-    }
+    await expect(fetch(`http://127.0.0.1:${inspector}/json`)).rejects.toThrow('fetch failed');
     expect(serving.output()).not.toContain('Debugger listening');
-    expect([serving.pid, ...childrenOf(serving.pid)]).toEqual(pids);
   });
 });
 
-describe('a signal during startup exits cleanly, and the next start can use the port', () => {
-  const seed = Date.now() % 1_000_000;
-  test.each(['1', '3'])(
-    `with --workers %s (seed ${seed})`,
-    async (workers) => {
-      const port = String(await findFreePort());
-      for (const [index, delayMs] of fc.sample(fc.integer({ min: 0, max: START_MS }), { numRuns: 5, seed }).entries()) {
-        const serving = serve('--port', port, '--workers', workers);
-        await delay(delayMs);
-        const signal = index % 2 === 0 ? 'SIGTERM' : 'SIGINT';
-        serving.kill(signal);
-        // Before the process installs its signal handlers, the signal simply terminates it.
-        expect([
-          [0, null],
-          [null, signal],
-        ]).toContainEqual(await serving.exited);
-        await serving.closed;
-        expect(serving.output()).not.toMatch(/error|Error/);
-      }
-      const next = serve('--port', port, '--workers', workers);
-      await next.port();
-    },
-    60_000,
-  );
-});
-
-describe('a second signal ends immediately what the first lets complete', () => {
-  test.each(['1', '2'])('with --workers %s', async (workers) => {
-    const serving = serve('--workers', workers);
-    const port = await serving.port();
-    if (workers !== '1') await serving.said('all workers are serving');
-    const socket = await sendHalf(port);
-    serving.kill('SIGTERM');
-    await serving.said('"msg":"stopping"');
-    // By its response the process knows that this line was written, and writes the next one as it exits.
-    await fetch(`http://127.0.0.1:${await serving.adminPort()}/livez`);
-    serving.kill('SIGTERM');
-    expect(await serving.exited).toEqual([1, null]);
+const seed = Date.now() % 1_000_000;
+test(`a signal during startup exits cleanly, and the next start can use the port (seed ${seed})`, async () => {
+  const port = String(await findFreePort());
+  for (const [index, delayMs] of fc.sample(fc.integer({ min: 0, max: START_MS }), { numRuns: 5, seed }).entries()) {
+    const serving = serve('--port', port);
+    await delay(delayMs);
+    const signal = index % 2 === 0 ? 'SIGTERM' : 'SIGINT';
+    serving.kill(signal);
+    // Before the process installs its signal handlers, the signal simply terminates it.
+    expect([
+      [0, null],
+      [null, signal],
+    ]).toContainEqual(await serving.exited);
     await serving.closed;
-    expect(serving.output()).toContain('second SIGTERM, exiting');
-    socket.destroy();
-  });
-});
+    expect(serving.output()).not.toMatch(/error|Error/);
+  }
+  const next = serve('--port', port);
+  await next.port();
+}, 60_000);
 
-test('workers whose primary process was killed complete the requests in flight, exit, and free the port', async () => {
-  const port = await findFreePort();
-  const serving = serve('--workers', '3', '--port', String(port));
-  await serving.said('all workers are serving');
-  const silent = await Promise.all([sendHalf(port), sendHalf(port)]);
-  // Sends the rest while its worker is shutting down.
-  const finishing = await sendHalf(port);
-  const answered = once(finishing, 'data') as Promise<[Buffer]>;
-  const killedAt = performance.now();
-  serving.kill('SIGKILL');
-  await delay(300);
-  finishing.write('\r\n');
-  expect(String((await answered)[0])).toMatch(/^HTTP\/1\.1 200 OK/);
+test('a second signal ends immediately what the first lets complete', async () => {
+  const serving = serve();
+  const port = await serving.port();
+  const socket = await sendHalf(port);
+  serving.kill('SIGTERM');
+  await serving.said('"msg":"stopping"');
+  // By its response the process knows that this line was written, and writes the next one as it exits.
+  await fetch(`http://127.0.0.1:${await serving.adminPort()}/livez`);
+  serving.kill('SIGTERM');
+  expect(await serving.exited).toEqual([1, null]);
   await serving.closed;
-  expect(performance.now() - killedAt).toBeLessThan(ORPHANS_END_MS);
-  const next = serve('--port', String(port));
-  expect(await next.port()).toBe(port);
-  for (const socket of [finishing, ...silent]) socket.destroy();
+  expect(serving.output()).toContain('second SIGTERM, exiting');
+  socket.destroy();
 });

@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { countByStatus, runUntilClosed, send, sendToEach } from '../support/network/counting-clients.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { findFreePort } from '../support/free-port.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
@@ -16,7 +17,7 @@ const ALONE = 'Redis does not count requests';
 const AGAIN = 'Redis counts requests again';
 const SECRET = 'hunter2/with:signs';
 
-/** Two separate processes, and two workers of a third. */
+/** Two with a port each, and two on one port. */
 const PROCESSES = 4;
 const QUOTA = 60;
 
@@ -58,12 +59,12 @@ function serve(environment: Record<string, string> = {}, ...options: string[]): 
   return serving;
 }
 
-/** Starts services with four processes in total; returns their ports once all processes count. */
+/** Starts all services; returns their three ports once all of them count. */
 async function serveAll(): Promise<number[]> {
-  const all = [serve(), serve(), serve({}, '--workers', '2')];
+  const shared = ['--reuse-port', '--port', String(await findFreePort())];
+  const all = [serve(), serve(), serve({}, ...shared), serve({}, ...shared)];
   const ports = await Promise.all(all.map((serving) => serving.port()));
-  await all[2]?.said('all workers are serving');
-  return ports;
+  return [...new Set(ports)];
 }
 
 const timesLogged = (text: string): number =>
@@ -87,7 +88,7 @@ async function sendTwiceTheQuota(ports: readonly number[]): ReturnType<typeof se
   }
 }
 
-describe('limits across separate services and workers', { timeout: 60_000 }, () => {
+describe('limits across services, with ports of their own or one port', { timeout: 60_000 }, () => {
   test('accept exactly the quota, and report to all others when the window resets', async () => {
     const ports = await serveAll();
     for (let time = 0; time < 3; time += 1) {

@@ -66,13 +66,12 @@ async function readSlowly(port: number, index: number): Promise<{ arrivedComplet
   return { arrivedCompletely: readAll() };
 }
 
-test.each([1, 3])(
-  'SIGTERM under load fails no request, even of slow readers, and the service exits in time (%i processes)',
+test(
+  'SIGTERM under load fails no request, even of slow readers, and the service exits in time',
   { timeout: 90_000 },
-  async (workers) => {
-    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(workers));
+  async () => {
+    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
     started.push(serving);
-    if (workers > 1) await serving.said('all workers are serving');
     const port = await serving.port();
     const failures: string[] = [];
     let responseCount = 0;
@@ -104,13 +103,12 @@ test.each([1, 3])(
   },
 );
 
-test.each([1, 3])(
-  'SIGTERM fails no request on new connections until the load balancer stops sending them (%i processes)',
+test(
+  'SIGTERM fails no request on new connections until the load balancer stops sending them',
   { timeout: 60_000 },
-  async (workers) => {
-    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' }, '--workers', String(workers));
+  async () => {
+    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
     started.push(serving);
-    if (workers > 1) await serving.said('all workers are serving');
     const [port, admin] = [await serving.port(), await serving.adminPort()];
     const failures: string[] = [];
     let responseCount = 0;

@@ -20,8 +20,8 @@ afterAll(async () => {
   await made.drop();
 });
 
-function serve(environment: Record<string, string> = {}, ...options: string[]): Serving {
-  const serving = startServing(made.config, environment, ...options);
+function serve(environment: Record<string, string> = {}): Serving {
+  const serving = startServing(made.config, environment);
   started.push(serving);
   return serving;
 }
@@ -54,10 +54,10 @@ describe('the admin port', () => {
     await end(serving);
   });
 
-  test.each([[[]], [['--workers', '2']]])(
-    'reports not ready until the requests in flight have completed, then closes %j',
-    async (options) => {
-      const serving = serve({}, ...options);
+  test(
+    'reports not ready until the requests in flight have completed, then closes',
+    async () => {
+      const serving = serve();
       const [admin, port] = [await serving.adminPort(), await serving.port()];
       while ((await readReadiness(admin)).status !== 200) await delay(20);
       // Half a request, whose rest the server waits for.
@@ -78,10 +78,10 @@ describe('the admin port', () => {
     },
   );
 
-  test.each([[[]], [['--workers', '2']]])(
-    'accepts only a Host that is an IP address or localhost, which prevents DNS rebinding %j',
-    async (options) => {
-      const serving = serve({}, ...options);
+  test(
+    'accepts only a Host that is an IP address or localhost, which prevents DNS rebinding',
+    async () => {
+      const serving = serve();
       const admin = await serving.adminPort();
       const own = ['127.0.0.1', '10.1.2.3:8081', '[::1]', `[fe80::1]:${admin}`, `localhost:${admin}`, 'LocalHost'];
       for (const host of own) {
@@ -112,18 +112,19 @@ describe('the admin port', () => {
     await server.close();
   });
 
-  test.each([[[]], [['--workers', '2']]])(
-    'is named in the error if it is in use, with exit code 1 %j',
-    async (options) => {
+  test(
+    'is named in the error if it is in use, with exit code 1',
+    async () => {
       const first = serve();
       const admin = await first.adminPort();
-      const second = serve({ PDS_ADMIN_PORT: String(admin) }, ...options);
+      const second = serve({ PDS_ADMIN_PORT: String(admin) });
       expect(await second.exited).toEqual([1, null]);
       await second.closed;
       expect(second.output()).toContain(
         `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
           'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT ' +
-          '(or --admin-port). A second service also needs its own PDS_PORT (or --port)\n',
+          '(or --admin-port). A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or ' +
+          '--reuse-port)\n',
       );
       await end(first);
     },

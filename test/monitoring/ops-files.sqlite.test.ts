@@ -29,6 +29,7 @@ const OF_PROMETHEUS = { metrics: ['up'], labels: ['job', 'instance'] };
 interface Panel {
   readonly type: string;
   readonly title: string;
+  readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
   readonly targets?: readonly { readonly expr: string }[];
 }
 
@@ -50,8 +51,7 @@ beforeAll(async () => {
   made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true, requestsPerMinute: 3 });
-  serving = startServing(made.config, {}, '--workers', '2');
-  await serving.said('all workers are serving');
+  serving = startServing(made.config);
   const client = createClient(`http://127.0.0.1:${await serving.port()}`);
   for (let time = 0; time < 5; time += 1) await client.get('/v1/contracts', { key });
   client.close();
@@ -109,13 +109,22 @@ describe('every metric and label in the ops files appears in a scrape', () => {
     ]);
   });
 
-  plainTest('and every metric of the service is on the dashboard and in the guide', () => {
-    const named = new Set(shown.flatMap(({ expr }) => metricsIn(expr).map(({ name }) => name)));
+  plainTest('and every metric of the service is in the guide', () => {
     const own = [...scraped.keys()].filter((name) => name.startsWith('pds_'));
-    expect(own.filter((name) => !named.has(name))).toEqual([]);
+    expect(own.length).toBeGreaterThan(20);
     const guide = readFileSync(GUIDE, 'utf8');
     expect(own.filter((name) => !guide.includes(`| \`${name.replace(/_(bucket|sum|count)$/, '')}\` `))).toEqual([]);
   });
+});
+
+plainTest('the dashboard fits on a screen or two: at most 24 panels, none of which covers another', () => {
+  const filled = panels.filter(({ type }) => type !== 'row');
+  expect(filled.length).toBeLessThanOrEqual(24);
+  expect(filled.filter(({ targets = [] }) => targets.length === 0)).toEqual([]);
+  const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
+    Array.from({ length: w * h }, (_, cell) => `${x + (cell % w)},${y + Math.floor(cell / w)}`),
+  );
+  expect(new Set(cells).size).toBe(cells.length);
 });
 
 describe('Prometheus accepts', () => {

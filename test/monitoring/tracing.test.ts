@@ -27,8 +27,8 @@ afterAll(async () => {
   await made.drop();
 });
 
-function serve(environment: Record<string, string>, ...options: string[]): Serving {
-  const serving = startServing(made.config, environment, ...options);
+function serve(environment: Record<string, string>): Serving {
+  const serving = startServing(made.config, environment);
   started.push(serving);
   return serving;
 }
@@ -37,15 +37,13 @@ function serve(environment: Record<string, string>, ...options: string[]): Servi
 async function collect(
   ask: (client: Client) => Promise<unknown>,
   environment: Record<string, string> = {},
-  ...options: string[]
 ): Promise<{ spans: CollectedSpan[]; bytes: string }> {
   await using opened = new AsyncDisposableStack();
   const collector = await startTraceCollector();
   opened.defer(() => collector.close());
-  const serving = serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...environment }, ...options);
+  const serving = serve({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, ...environment });
   const client = createClient(`http://127.0.0.1:${await serving.port()}`);
   opened.defer(() => client.close());
-  if (options.length > 0) await serving.said('all workers are serving');
   await ask(client);
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
@@ -56,9 +54,9 @@ const childrenOf = (spans: CollectedSpan[], { spanId }: { spanId: string }): Col
   spans.filter(({ parentSpanId }) => parentSpanId === spanId);
 
 describe('the trace of a request', () => {
-  test.each([[[]], [['--workers', '2']]])(
-    'contains its statements, and is sent before the process exits %j',
-    async (options) => {
+  test(
+    'contains its statements, and is sent before the process exits',
+    async () => {
       const ids: unknown[] = [];
       const { spans } = await collect(
         async (client) => {
@@ -72,8 +70,6 @@ describe('the trace of a request', () => {
           }
           ids.push((await client.get('/v1/contracts')).headers['x-request-id']);
         },
-        {},
-        ...options,
       );
       const requests = ids.map((id) => spans.find(({ attributes }) => attributes['pds.request_id'] === id));
       expect(requests.map((span) => span && [span.name, span.kind, span.parentSpanId, span.status])).toEqual([

@@ -16,7 +16,7 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 const PROGRAM = ['src', 'convert', 'sample', 'docs', 'ops', 'package.json'];
 
 /** Ports in the guide, each replaced by another here. */
-const PORTS = ['8080', '8081', '8090', '8091'];
+const PORTS = ['8080', '8081', '8082'];
 
 /** Folders of a host, placed below a temporary one here. */
 const FOLDERS = ['/opt/', '/etc/', '/var/lib/', '/usr/local/bin'];
@@ -106,6 +106,7 @@ export class Machine {
     const standIns = {
       sudo: 'exec "$@"',
       useradd: 'exit 0',
+      sysctl: 'exit 0',
       chgrp: 'exit 0',
       setpriv: 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"',
       git: `for folder; do :; done; cp -r ${source} "$folder"`,

@@ -10,6 +10,7 @@ import { testWith } from '../support/installed-programs.ts';
 const test = testWith('nginx', 'openssl', 'curl');
 
 const INSTALLING = 'docs/operators/install.md';
+const SHARING = 'docs/operators/several-processes.md';
 const UPGRADING = 'docs/operators/upgrading.md';
 const PARTNERS = 'docs/operators/partners-and-keys.md';
 
@@ -40,7 +41,7 @@ describe("the procedures of the operators' guide", () => {
       await withImportDirectory(SMALL_CATALOG, (directory) => machine.shell(`sudo pds import ${directory}`));
       await machine.shell('sudo pds partner create acme --everything');
       key = (await machine.shell('sudo pds key issue acme')).trim();
-      const nginx = await startNginx(machine.workspace, [machine.port(8080), machine.port(8090)]);
+      const nginx = await startNginx(machine.workspace, [machine.port(8080), machine.port(8080)]);
       client = createClient(nginx.url, nginx.tls);
       expect(await client.get('/v1/contracts/ctr_1', { key })).toMatchObject({ status: 200 });
     },
@@ -62,11 +63,11 @@ describe("the procedures of the operators' guide", () => {
   );
 
   test(
-    'upgrade one machine with two services without a failed request',
+    'upgrade one machine with two services on one port without a failed request',
     async () => {
-      await machine.run(INSTALLING, 'sudo install -m 644 /opt');
+      await machine.run(SHARING, 'sudo install -m 644 /opt');
       await machine.shell(
-        'for port in 8081 8091; do until curl -fs http://127.0.0.1:$port/readyz; do sleep 0.1; done; done',
+        'for port in 8081 8082; do until curl -fs http://127.0.0.1:$port/readyz; do sleep 0.1; done; done',
       );
       let isOver = false;
       const statuses = new Set<number>();
@@ -76,9 +77,9 @@ describe("the procedures of the operators' guide", () => {
         }
       });
       const pids = (): (number | undefined)[] =>
-        ['a', 'b'].map((it) => machine.manager.pidOf(`partner-data-service@${it}`));
+        [8081, 8082].map((port) => machine.manager.pidOf(`partner-data-service@${machine.port(port)}`));
       const before = pids();
-      await machine.run(UPGRADING, 'for instance');
+      await machine.run(UPGRADING, 'for port');
       isOver = true;
       await Promise.all(asking);
       expect([...statuses]).toEqual([200]);

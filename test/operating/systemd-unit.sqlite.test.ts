@@ -14,39 +14,52 @@ const run = promisify(execFile);
 /** The limit of "OK" in `systemd-analyze security`, whose scale of exposure from 0 to 10 is in tenths here. */
 const MAX_EXPOSURE = 20;
 
-const UNIT = fillIn('partner-data-service.service', {
-  // The program must exist.
-  '/opt/partner-data-service/current/node_modules/.bin/node': process.execPath,
-});
+// The program must exist.
+const PROGRAM = { '/opt/partner-data-service/current/node_modules/.bin/node': process.execPath };
+const UNITS = {
+  'partner-data-service.service': fillIn('partner-data-service.service', PROGRAM),
+  'partner-data-service@.service': fillIn('partner-data-service@.service', PROGRAM),
+};
+type UnitName = keyof typeof UNITS;
+const NAMES = Object.keys(UNITS) as UnitName[];
 
 const folder = mkdtempSync(join(tmpdir(), 'pds-unit-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function write(name: string, text = UNIT): string {
+function write(name: UnitName, text = UNITS[name]): string {
   const path = join(folder, name);
   writeFileSync(path, text);
   return path;
 }
 
-describe('the systemd unit', () => {
-  test.each(['partner-data-service.service', 'partner-data-service@.service'])(
-    'is valid for systemd, as %s',
-    async (name) => {
-      const { stderr } = await run('systemd-analyze', ['verify', write(name)]);
-      expect(stderr).toBe('');
-      const broken = write(name, UNIT.replace('KillMode=mixed', 'KillMode=mixed\nNoSuchSetting=1'));
-      expect((await run('systemd-analyze', ['verify', broken])).stderr).toContain('NoSuchSetting');
-    },
-  );
+describe.each(NAMES)('the systemd unit %s', (name) => {
+  test('is valid for systemd', async () => {
+    const { stderr } = await run('systemd-analyze', ['verify', write(name)]);
+    expect(stderr).toBe('');
+    const broken = write(name, UNITS[name].replace('KillMode=mixed', 'KillMode=mixed\nNoSuchSetting=1'));
+    expect((await run('systemd-analyze', ['verify', broken])).stderr).toContain('NoSuchSetting');
+  });
 
   test('gives the service no more privileges than it needs', async () => {
     const check = ['security', '--offline=true', `--threshold=${MAX_EXPOSURE}`, '--no-pager'];
-    await run('systemd-analyze', [...check, write('partner-data-service.service')]);
-    const open = write('partner-data-service.service', UNIT.replace('CapabilityBoundingSet=\n', ''));
+    await run('systemd-analyze', [...check, write(name)]);
+    const open = write(name, UNITS[name].replace('CapabilityBoundingSet=\n', ''));
     await expect(run('systemd-analyze', [...check, open])).rejects.toThrow();
   });
 
   test('allows more time for a shutdown than the service takes', () => {
-    expect(Number(/TimeoutStopSec=(\d+)/.exec(UNIT)?.[1])).toBeGreaterThan(10);
+    expect(Number(/TimeoutStopSec=(\d+)/.exec(UNITS[name])?.[1])).toBeGreaterThan(10);
   });
+});
+
+test('the template differs from the unit only in its description and the admin port of its command', () => {
+  const [unit = [], template = []] = NAMES.map((name) =>
+    UNITS[name].split('\n').filter((line) => !line.startsWith('#')),
+  );
+  expect(template).toHaveLength(unit.length);
+  const differing = template.filter((line, index) => line !== unit[index]);
+  expect(differing).toEqual([
+    'Description=Procurement data for partners (admin port %i)',
+    expect.stringMatching(/^ExecStart=.* serve --admin-port %i$/),
+  ]);
 });

@@ -16,7 +16,7 @@ import { makePartner } from '../support/partners.ts';
 import { withImportDirectory, type ImportLines } from '../support/publishing.ts';
 import { startServing } from '../support/serving-process.ts';
 import { beFollower, beMixedClient, type Soak } from './clients.ts';
-import { growthOf, heldBy, processesOf, type Held } from './watch.ts';
+import { growthOf, heldBy, type Held } from './watch.ts';
 import { allIds, LEAD_ENTITIES, STALE_MS, World } from './world.ts';
 
 /*
@@ -33,12 +33,12 @@ const CHANGED_AT_ONCE = 60;
 const MAX_GROWTH_MB = 40;
 const LONG_MINUTES = 5;
 
-const { minutes, postgres, workers } = new Command('soak')
+const { minutes, postgres, processes } = new Command('soak')
   .addOption(new Option('--minutes <n>').default(20).argParser(positive))
-  .addOption(new Option('--workers <n>').default(2).argParser(positive))
+  .addOption(new Option('--processes <n>', 'on one port').default(2).argParser(positive))
   .option('--postgres <url>', 'an empty database in place of a SQLite file of its own')
   .parse()
-  .opts<{ minutes: number; workers: number; postgres?: string }>();
+  .opts<{ minutes: number; processes: number; postgres?: string }>();
 
 const folder = mkdtempSync(join(tmpdir(), 'pds-soak-'));
 const config: DatabaseConfig =
@@ -59,7 +59,10 @@ await makePartner(database, Date.now, { name: 'changing', leadEntities: [LEAD_EN
 
 // A log line for each request would fill this process's memory.
 const port = await findFreePort();
-const serving = startServing(config, { PDS_LOG_LEVEL: 'warn' }, '--workers', String(workers), '--port', String(port));
+const services = Array.from({ length: processes }, () =>
+  startServing(config, { PDS_LOG_LEVEL: 'warn' }, '--reuse-port', '--port', String(port)),
+);
+const pids = services.map(({ pid }) => pid);
 const problems = new Map<string, number>();
 try {
   const soak: Soak = {
@@ -68,7 +71,6 @@ try {
     problem: (text) => void problems.set(text, (problems.get(text) ?? 0) + 1),
   };
   await untilReady(soak.url);
-  const pids = processesOf(serving.pid);
   const idle = heldBy(pids);
   const held: Held[] = [];
   const imports = { count: 0 };
@@ -94,13 +96,12 @@ try {
   // The first requests open database connections and similar.
   if (minutes >= LONG_MINUTES && growthOf(held.map(({ descriptors }) => descriptors)) > 2)
     soak.problem('descriptors grew');
-  if (processesOf(serving.pid).join() !== pids.join()) soak.problem('a worker was replaced');
   const took = soak.tookMs.toSorted((a, b) => a - b);
   const at = (share: number): number => Math.round((took[Math.floor(took.length * share)] ?? 0) * 10) / 10;
   process.stdout.write(
     `${JSON.stringify({
       engine: config.engine,
-      ...{ minutes, workers, asked: soak.asked, imports: imports.count },
+      ...{ minutes, processes, asked: soak.asked, imports: imports.count },
       tookMs: { p50: at(0.5), p99: at(0.99), p999: at(0.999) },
       residentMb: {
         idle: idle.residentMb,
@@ -117,11 +118,13 @@ try {
     })}\n`,
   );
 } finally {
-  serving.kill('SIGTERM');
-  const [code] = await serving.exited;
-  if (code !== 0) problems.set(`the service ended with ${String(code)}`, 1);
-  const said = serving.output().match(/"level":(50|60).*/g) ?? [];
-  if (said.length > 0) problems.set(`errors in the log: ${said[0]}`, said.length);
+  for (const service of services) {
+    service.kill('SIGTERM');
+    const [code] = await service.exited;
+    if (code !== 0) problems.set(`a service ended with ${String(code)}`, 1);
+    const said = service.output().match(/"level":(50|60).*/g) ?? [];
+    if (said.length > 0) problems.set(`errors in the log: ${said[0]}`, said.length);
+  }
   for (const [text, times] of problems) process.stderr.write(`${times} × ${text}\n`);
   await database.close();
   rmSync(folder, { recursive: true, force: true });
@@ -175,10 +178,10 @@ async function untilOver(soak: Soak, pauseMs: number, work: () => Promise<void>)
   }
 }
 
-/** Waits until every worker has responded: they accept connections in turn. */
+/** Waits until every process has probably responded: the system gives each a share of the connections. */
 async function untilReady(url: string): Promise<void> {
   const startedAtMs = performance.now();
-  for (let answered = 0; answered < 8 * workers;) {
+  for (let answered = 0; answered < 8 * processes;) {
     const client = createClient(url);
     try {
       await client.get('/health');

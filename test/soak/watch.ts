@@ -6,14 +6,6 @@ export interface Held {
   readonly descriptors: number;
 }
 
-/** A process and its descendants. */
-export function processesOf(pid: number): number[] {
-  const children = readdirSync(`/proc/${pid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
-  );
-  return [pid, ...children.flatMap(processesOf)];
-}
-
 /** The total for these processes. */
 export function heldBy(pids: readonly number[]): Held {
   let pages = 0;

@@ -16,7 +16,7 @@ export interface Serving {
   kill(signal: NodeJS.Signals): void;
   /** The exit code and signal. */
   exited: Promise<unknown[]>;
-  /** Resolves when no process, workers included, holds its output open. */
+  /** Resolves when it has exited and all of its output has arrived. */
   closed: Promise<unknown>;
   /** Standard output and error combined, so far. */
   output(): string;

@@ -14,21 +14,25 @@ const LOST_MS = 10_000;
 let made: TestDatabase;
 let key: string;
 let serving: Serving;
+let started: Serving[];
 
 beforeEach(async () => {
+  started = [];
   made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   await createPartner(made.database, Date.now, 'acme', { everything: true });
   ({ key } = await issueKey(made.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null }));
 });
 afterEach(async () => {
-  serving.kill('SIGKILL');
-  await serving.closed;
+  for (const one of started) one.kill('SIGKILL');
+  await Promise.all(started.map(({ closed }) => closed));
   await made.drop();
 });
 
-async function serve(...options: string[]) {
-  serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' }, ...options);
+/** Starts a service, which `serving` then is. */
+async function serve() {
+  serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
+  started.push(serving);
   return createClient(`http://127.0.0.1:${await serving.port()}`);
 }
 
@@ -94,11 +98,9 @@ test('a server that shuts down loses no counts by key, endpoint and outcome', as
   expect(rows.map(String).toSorted()).toEqual(expected.map(String).toSorted());
 });
 
-test('workers that shut down together, all writing at once, lose no counts', async () => {
-  const clients = [await serve('--workers', '3')];
-  await serving.said('all workers are serving');
-  const port = await serving.port();
-  while (clients.length < 9) clients.push(createClient(`http://127.0.0.1:${port}`));
+test('services that shut down together, all writing at once, lose no counts', async () => {
+  const clients = [await serve(), await serve(), await serve()];
+  for (const one of [...started, ...started]) clients.push(createClient(`http://127.0.0.1:${await one.port()}`));
   await Promise.all(
     clients.map(async (client) => {
       for (let time = 0; time < 30; time += 1) {
@@ -107,9 +109,11 @@ test('workers that shut down together, all writing at once, lose no counts', asy
     }),
   );
   for (const client of clients) client.close();
-  serving.kill('SIGTERM');
-  expect(await serving.exited).toEqual([0, null]);
-  await serving.closed;
-  expect(serving.output()).not.toContain('was not written');
+  for (const one of started) one.kill('SIGTERM');
+  for (const one of started) {
+    expect(await one.exited).toEqual([0, null]);
+    await one.closed;
+    expect(one.output()).not.toContain('was not written');
+  }
   expect(await total()).toBe(270);
 });

@@ -98,9 +98,14 @@ const HIDDEN = '***';
  */
 export async function showConfig(
   output: Output,
-  { host, port, adminPort }: { host?: string; port?: string; adminPort?: string },
+  { host, port, reusePort, adminPort }: { host?: string; port?: string; reusePort?: boolean; adminPort?: string },
 ): Promise<number> {
-  const [variables, originOf] = variablesOfProcess({ PDS_HOST: host, PDS_PORT: port, PDS_ADMIN_PORT: adminPort });
+  const [variables, originOf] = variablesOfProcess({
+    PDS_HOST: host,
+    PDS_PORT: port,
+    PDS_REUSE_PORT: reusePort?.toString(),
+    PDS_ADMIN_PORT: adminPort,
+  });
   const traces = Object.entries(variables).flatMap(([name, text = '']): FoundSetting[] =>
     name.startsWith('OTEL_') ? [{ name, text, value: text, origin: originOf(name), problem: null }] : [],
   );

@@ -1,4 +1,3 @@
-import { getSystemErrorMap } from 'node:util';
 import { withoutKeys } from '../../access/keys.ts';
 import type { DatabaseConfig } from '../../config.ts';
 import { configuredDatabase } from '../../database/open.ts';
@@ -21,8 +20,7 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
   // The package of conversions does not know our errors.
   if (error instanceof OperatorError || error.name === 'InputError') return error.message;
   const { syscall } = error as { syscall?: unknown };
-  // The error that a worker gets from the primary has only the code.
-  if (syscall === 'bind' || syscall === 'listen') return describeListenError(error, API_PORT);
+  if (syscall === 'listen') return describeListenError(error, API_PORT);
   const described = database === null ? null : configuredDatabase(database).describeError(error);
   if (described !== null) return described;
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
@@ -42,30 +40,30 @@ export function reportRefusal(output: Output, error: ImportRefusedError): void {
 }
 
 /** Always names the setting; an option is added in parentheses. `inUse` follows the advice for a port in use. */
-const API_PORT = { what: 'the API', host: 'PDS_HOST (or --host)', port: 'PDS_PORT (or --port)', inUse: '' };
+const API_PORT = {
+  what: 'the API',
+  host: 'PDS_HOST (or --host)',
+  port: 'PDS_PORT (or --port)',
+  inUse: '. Several services of one user share a port if each has PDS_REUSE_PORT=true (or --reuse-port)',
+};
 
 /** It is opened first, so that a second service on the machine fails here. */
 export const ADMIN_PORT = {
   what: 'the admin server',
   host: 'PDS_ADMIN_HOST',
   port: 'PDS_ADMIN_PORT (or --admin-port)',
-  inUse: '. A second service also needs its own PDS_PORT (or --port)',
+  inUse: '. A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or --reuse-port)',
 };
 
-/** Describes an error of `listen`, as Node reports it to a process that listens itself or to a worker. */
+/** Describes an error of `listen`. */
 export function describeListenError(error: Error, { what, host, port, inUse }: typeof API_PORT): string {
   const { code } = error as NodeJS.ErrnoException;
-  const reason = error.message.replace(/^bind (\w+)/, wordsOfCode);
-  const begin = `cannot open the port of ${what}: ${reason}.`;
+  const begin = `cannot open the port of ${what}: ${error.message}.`;
   if (code === 'EADDRINUSE')
     return `${begin} Stop the process that uses it, such as another "pds serve", or choose another with ${port}${inUse}`;
   if (code === 'EACCES')
     return `${begin} Choose a port above 1023 with ${port}, or permit the service's user to open this one`;
+  if (code === 'ENOTSUP')
+    return `${begin} Processes cannot share a port on this system: start one, without PDS_REUSE_PORT (or --reuse-port)`;
   return `${begin} Choose another address with ${host}`;
-}
-
-/** `bind EADDRINUSE` → `listen EADDRINUSE: address already in use`, which is Node's own wording. */
-function wordsOfCode(_: string, code: string): string {
-  const known = [...getSystemErrorMap().values()].find(([name]) => name === code);
-  return `listen ${code}: ${known?.[1] ?? 'not possible'}`;
 }

@@ -7,13 +7,11 @@ import { processOutput } from './output.ts';
 /**
  * The log of a serving process, on stdout. JSON lines are written in the background, at most 20 milliseconds late.
  *
- * @param isShared whether other processes write to the same output.
  * @returns `release`, to call when the start has been reported: lines for people appear below that.
  */
 export async function createLog(
   { logLevel: level }: Config,
   format: LogFormat,
-  { isShared }: { isShared: boolean },
 ): Promise<{ logger: Logger; release: () => void }> {
   if (format === 'pretty' || (format === 'auto' && process.stdout.isTTY)) {
     const { openTerminalLog } = await import('./terminal-log.ts');
@@ -21,7 +19,7 @@ export async function createLog(
     process.once('exit', log.release);
     return { logger: pino({ level }, log), release: log.release };
   }
-  const output = openLogOutput(isShared ? MAX_WRITE_BYTES.shared : MAX_WRITE_BYTES.alone, {
+  const output = openLogOutput({
     onFailure: ({ message }) =>
       processOutput(false).note(`warning: the log cannot be written (${message}); requests are served normally`),
     onRecovery: (droppedLines) => logger.warn({ droppedLines }, 'the log can be written again'),
@@ -41,11 +39,8 @@ export function flushLog(logger: Logger): Promise<void> {
   });
 }
 
-/**
- * Bytes of a write. Several processes that share a descriptor write no more than is atomic on a pipe (`PIPE_BUF` on
- * Linux), so that their lines do not mix. Each write wakes a thread, so a process that is alone writes much at once.
- */
-const MAX_WRITE_BYTES = { shared: 4_096, alone: 65_536 };
+/** Bytes of a write. Each write wakes a thread, so it is large. */
+const MAX_WRITE_BYTES = 65_536;
 
 /** Lines are written once this part of a write is full, or after this delay. */
 const FULL_PART = 0.85;
@@ -63,10 +58,10 @@ const LAST_WRITE_MS = 1_000;
  * without its log while the disk is full, or the reader stalled or gone. `onFailure` is called once for each such time,
  * `onRecovery` when a write succeeds after it, or after lines were dropped.
  */
-function openLogOutput(
-  maxWrite: number,
-  on: { onFailure(error: Error): void; onRecovery(droppedLines: number): void },
-): DestinationStream {
+function openLogOutput(on: {
+  onFailure(error: Error): void;
+  onRecovery(droppedLines: number): void;
+}): DestinationStream {
   let dropped = 0;
   let waitingBytes = 0;
   let hasFailed = false;
@@ -75,8 +70,8 @@ function openLogOutput(
   let timer: NodeJS.Timeout | undefined;
   const destination = pino.destination({
     dest: 1,
-    maxWrite,
-    minLength: Math.floor(FULL_PART * maxWrite),
+    maxWrite: MAX_WRITE_BYTES,
+    minLength: Math.floor(FULL_PART * MAX_WRITE_BYTES),
     maxLength: MAX_WAITING_BYTES,
     // Otherwise a stalled reader would keep the process from exiting.
     retryEAGAIN: () => !isExiting,

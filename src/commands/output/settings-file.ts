@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { closeSync, constants, fstatSync, openSync, readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { ConfigError, type Origin, type OriginOf } from '../../config.ts';
@@ -7,10 +6,7 @@ import { parseEnv } from 'node:util';
 
 const DEFAULT_FILE = '.env';
 
-/**
- * The environment variable that records which variables are from the file, as a `LoadedFile`. Workers inherit it with
- * the variables: a file that has changed since the start, or a pipe, must not give them other settings.
- */
+/** The environment variable that records which variables are from the file, as a `LoadedFile`. */
 const RECORD = '_PDS_SETTINGS_FILE';
 
 interface LoadedFile {
@@ -28,7 +24,6 @@ interface LoadedFile {
  *   environment is unchanged.
  */
 export function loadSettingsFile(given: string | undefined): void {
-  if (cluster.isWorker) return;
   Reflect.deleteProperty(process.env, RECORD);
   if (given === undefined && !isFile(DEFAULT_FILE)) return;
   const file = resolve(given ?? DEFAULT_FILE);

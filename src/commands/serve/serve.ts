@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { Logger } from 'pino';
@@ -20,52 +19,54 @@ import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
 import { renderColumns, type Output } from '../output/output.ts';
-import { serveAsWorker, serveWithWorkers } from './workers.ts';
 import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 
 interface ServeOptions {
   readonly host?: string;
   readonly port?: number;
+  readonly reusePort?: boolean;
   readonly adminPort?: number;
   readonly demo?: boolean;
-  /** With one, it is this process itself. */
-  readonly workers: number;
   readonly logFormat: LogFormat;
 }
 
 /**
- * `pds serve`: serves requests until a signal stops it. Returns once it listens. With several workers, this
- * process is their primary (`serveWithWorkers`), and each worker runs this command too (`serveAsWorker`).
+ * `pds serve`: serves requests until a signal stops it. Returns once it listens.
  *
  * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
 export async function serve(
   output: Output,
-  { host, port, adminPort, demo = false, workers, logFormat }: ServeOptions,
+  { host, port, reusePort, adminPort, demo = false, logFormat }: ServeOptions,
 ): Promise<undefined> {
-  const config = configOfProcess({ PDS_HOST: host, PDS_PORT: port?.toString(), PDS_ADMIN_PORT: adminPort?.toString() });
+  const config = configOfProcess({
+    PDS_HOST: host,
+    PDS_PORT: port?.toString(),
+    PDS_REUSE_PORT: reusePort?.toString(),
+    PDS_ADMIN_PORT: adminPort?.toString(),
+  });
   if (demo && config.environment !== 'dev') {
     throw new OperatorError(
       `--demo creates a public key, so it requires PDS_ENVIRONMENT=dev; PDS_ENVIRONMENT is ${config.environment}`,
     );
   }
-  const log = await createLog(config, logFormat, { isShared: workers > 1 });
+  const log = await createLog(config, logFormat);
   const { logger } = log;
-  if (cluster.isWorker) {
-    log.release();
-    return serveAsWorker(config, logger);
-  }
   const admin = await openAdminPort(config, logger);
   try {
     // Nothing is logged, created or changed by a start that fails.
     await checkPort(config);
     logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
     const hasDemoKey = await prepareDatabase(config, demo, logger);
-    const origin =
-      workers > 1
-        ? await serveWithWorkers(config, { workers, logFormat }, logger, admin)
-        : await serveFromThisProcess(config, logger, admin);
-    if (demo || process.stdout.isTTY) greet(output, config, origin, admin.origin, demo ? hasDemoKey : null);
+    const serving = await startServing(config, logger);
+    const { readiness, metrics } = serving;
+    registerReady(metrics, () => readiness.read());
+    admin.show({ readReadiness: () => readiness.read(), readMetrics: () => metrics.metrics() });
+    closeAtEnd(logger, async () => {
+      await serving.close();
+      await admin.close();
+    });
+    if (demo || process.stdout.isTTY) greet(output, config, serving.origin, admin.origin, demo ? hasDemoKey : null);
     log.release();
   } catch (error) {
     await admin.close();
@@ -89,22 +90,13 @@ async function openAdminPort(config: Config, logger: Logger): Promise<AdminServe
   });
 }
 
-async function serveFromThisProcess(config: Config, logger: Logger, admin: AdminServer): Promise<string> {
-  const serving = await startServing(config, logger);
-  const { readiness, metrics } = serving;
-  registerReady(metrics, () => readiness.read());
-  admin.show({ readReadiness: () => readiness.read(), readMetrics: () => metrics.metrics() });
-  closeAtEnd(logger, async () => {
-    await serving.close();
-    await admin.close();
-  });
-  return serving.origin;
-}
-
-/** @throws the system's error if the API's port cannot be opened now. */
-async function checkPort({ host, port }: Config): Promise<void> {
+/**
+ * @throws the system's error if the API's port cannot be opened now. Of a shared port, only its host, and whether the
+ *   system can share ports: another listener would get connections, and lose them when it closes.
+ */
+async function checkPort({ host, port, reusePort }: Config): Promise<void> {
   const server = createServer();
-  server.listen({ host: await resolveHost(host, 'PDS_HOST or --host'), port });
+  server.listen({ host: await resolveHost(host, 'PDS_HOST or --host'), port: reusePort ? 0 : port, reusePort });
   await once(server, 'listening');
   server.close();
   await once(server, 'close');

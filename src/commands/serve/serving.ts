@@ -7,12 +7,7 @@ import { buildApp } from '../../app.ts';
 import { type Config, ConfigError, describeOrigin } from '../../config.ts';
 import { openForServing } from '../../database/open.ts';
 import { openUsageStore } from '../../usage/usage-store.ts';
-import {
-  InMemoryRateLimiter,
-  WINDOW_SECONDS,
-  type RateLimiter,
-  RequestLimits,
-} from '../../rate-limiting/request-limits.ts';
+import { InMemoryRateLimiter, WINDOW_SECONDS, RequestLimits } from '../../rate-limiting/request-limits.ts';
 import { Readiness } from '../../monitoring/readiness.ts';
 import { processMetrics } from '../../monitoring/metrics.ts';
 import { requestMetrics } from '../../http/request/observers.ts';
@@ -41,14 +36,9 @@ export type Serving = Awaited<ReturnType<typeof startServing>>;
 /**
  * Opens the database for reading, and serves requests.
  *
- * @param rateLimiter used without Redis; by default in this process's memory.
  * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
-export async function startServing(
-  config: Config,
-  logger: Logger,
-  rateLimiter: RateLimiter = new InMemoryRateLimiter(),
-) {
+export async function startServing(config: Config, logger: Logger) {
   await using opened = new AsyncDisposableStack();
   const tracing = await startTracing(config, logger);
   opened.defer(() => tracing?.close());
@@ -68,7 +58,7 @@ export async function startServing(
   const cursorSecret = await readCursorSecret(database);
   const shared = await countInRedis(config, logger, cursorSecret);
   opened.defer(() => shared?.close());
-  const limits = new RequestLimits(shared?.limiter ?? rateLimiter);
+  const limits = new RequestLimits(shared?.limiter ?? new InMemoryRateLimiter());
   const metrics = processMetrics();
   const observers = [requestMetrics(metrics), usage.observe, ...(tracing === null ? [] : [tracing.observe])];
   const app = await buildApp({ config, database, clock: Date.now, directory, cursorSecret, logger, observers }, limits);
@@ -76,8 +66,11 @@ export async function startServing(
   tracing?.follow(app.server);
   const readiness = new Readiness(database, { directory, redisRateLimiter: shared?.limiter });
   boundConnections(app.server, logger);
+  const { port, reusePort } = config;
   const host = await resolveHost(config.host, 'PDS_HOST or --host');
-  await app.listen({ host, port: config.port, backlog: MAX_UNACCEPTED_CONNECTIONS });
+  // The type of the framework's options lacks `reusePort`, which it passes on to Node.
+  const address = { host, port, reusePort, backlog: MAX_UNACCEPTED_CONNECTIONS };
+  await app.listen(address);
   usage.start();
   registerServingMetrics(metrics, database, {
     directory,

@@ -29,7 +29,7 @@ export async function readReadiness(port: number): Promise<Readiness> {
   return { ...(JSON.parse(body) as Omit<Readiness, 'status'>), status };
 }
 
-/** The samples of a scrape, keyed by name and labels exactly as written: `pds_workers` → 3. */
+/** The samples of a scrape, keyed by name and labels exactly as written: `pds_ready` → 1. */
 export async function scrape(port: number): Promise<ReadonlyMap<string, number>> {
   const { body } = await getAdmin(port, '/metrics');
   const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
