@@ -67,7 +67,7 @@ const ON_SQLITE = [
   'test/fuzz/**',
   'test/http/**',
   'test/load/sigterm.test.ts',
-  'test/monitoring/{metrics,tracing}.test.ts',
+  'test/monitoring/metrics.test.ts',
   'test/security/!(*.postgres|additional-columns|leaks).test.ts',
   'test/usage/usage-process.test.ts',
 ];

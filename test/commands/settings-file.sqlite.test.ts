@@ -63,16 +63,3 @@ test('workers keep the settings that the service was started with, also if the f
     await serving.closed;
   }
 });
-
-test('a wrong trace setting is reported with its file and line, by workers too', SLOW, async () => {
-  writeFileSync(
-    file,
-    `PDS_DATABASE_URL='${databaseUrlOf(made.config)}'\n\nOTEL_TRACES_SAMPLER=most\nOTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:1\n`,
-  );
-  for (const workers of ['1', '2']) {
-    const options = ['--config', file, '--workers', workers];
-    const { code, stderr } = await runPds(['serve', ...options], { PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
-    expect(code).toBe(1);
-    expect(stderr).toMatch(/^error: OTEL_TRACES_SAMPLER must be one of .*\. It is set in .*\/\.env:3\n$/);
-  }
-});

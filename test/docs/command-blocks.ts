@@ -107,8 +107,9 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'docs/operators/monitoring.md': {
     'curl http://127.0.0.1:8081/readyz': 'documents.sqlite',
-    'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_TRACES_SAMPLER=parentbased_traceidratio OTEL_TRACES_SAMPLER_ARG=0.01 npx pds serve':
-      'documents.sqlite',
+  },
+  'docs/operators/traces.md': {
+    'sudo mkdir /opt/partner-data-service/tracing': { because: 'it installs packages that the project does not need' },
   },
   'docs/operators/several-machines.md': {
     'ops/cluster/try.sh': { because: 'patroni.postgres.test.ts runs it' },

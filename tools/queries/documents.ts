@@ -80,7 +80,6 @@ they do not show. The statements of commands, such as an import, are not here.
   array on PostgreSQL.
 - Plans are of a database with 2,000 solicitations, contracts and suppliers each: \`EXPLAIN QUERY PLAN\` of SQLite, and
   \`EXPLAIN (GENERIC_PLAN, COSTS OFF)\` of PostgreSQL 18, after \`VACUUM ANALYZE\`.
-- The names are those of the spans in traces.
 
 | Document | Statements |
 | --- | --- |
