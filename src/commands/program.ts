@@ -11,7 +11,6 @@ import {
   addCommonOptions,
   NO_RESULT,
   onDatabase,
-  parseAddress,
   parseAfter,
   parseShown,
   parseTime,
@@ -21,6 +20,7 @@ import {
   wholeNumber,
 } from './command-line.ts';
 import { addFindCommand, addKeyCommands, addPartnerCommands } from './partner-commands.ts';
+import { explainRemoved } from './removed.ts';
 import { LOG_FORMATS } from '../settings.ts';
 
 // The commands of `pds`. Their actions are loaded on use: help and usage errors need no database driver.
@@ -53,7 +53,9 @@ export const program = addCommonOptions(new Command('pds'))
   .version(manifest.version)
   .configureHelp({ styleTitle: bold, styleCommandText: cyan, styleOptionText: cyan, styleSubcommandText: cyan })
   .addHelpText('after', EXAMPLES)
-  .configureOutput({ outputError: (message, write) => write(printableError(withoutKeys(message))) })
+  .configureOutput({
+    outputError: (message, write) => write(printableError(withoutKeys(explainRemoved(message, program.args)))),
+  })
   .exitOverride();
 
 program.commandsGroup('Serving and importing:');
@@ -144,7 +146,6 @@ addCommand(program, 'config', 'print the settings in force, and where each is se
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
   .option('--full', 'verify the whole index, not a sample: minutes per million records')
-  .option('--patroni <url>', "check Patroni's cluster too, by a member's REST API: http://HOST:8008", parseAddress)
   .action(run(async () => (await import('./actions/installation.ts')).check));
 
 program.commandsGroup('Database:');

@@ -48,7 +48,7 @@ export async function startServing(
   rateLimiter: RateLimiter = new InMemoryRateLimiter(),
 ) {
   await using opened = new AsyncDisposableStack();
-  const database = opened.use(openForServing(config.database, config.replicaUrls));
+  const database = opened.use(openForServing(config.database, config.replicaUrl));
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
   opened.defer(() => directory.stop());
   const usage = new UsageRecorder({
