@@ -74,7 +74,7 @@ const ON_SQLITE = [
   'test/fuzz/*.test.ts',
   'test/http/*.test.ts',
   'test/load/sigterm.test.ts',
-  'test/monitoring/{metrics,tracing}.test.ts',
+  'test/monitoring/metrics.test.ts',
   'test/paging/{cut-streams,failing-streams}.test.ts',
   'test/security/!(*.postgres|additional-columns).test.ts',
   'test/usage/usage-process.test.ts',

@@ -1,11 +1,12 @@
+import { readFileSync } from 'node:fs';
 import { OperatorError } from './operator-error.ts';
-import { SETTINGS, type Setting } from './settings.ts';
+import { REMOVED_SETTINGS, SETTINGS, type Setting } from './settings.ts';
 
 /** The settings by their names in the code. `settings.ts` describes them. */
 const VARIABLES = {
   environment: 'PDS_ENVIRONMENT',
   database: 'PDS_DATABASE_URL',
-  replicaUrls: 'PDS_REPLICA_URLS',
+  replicaUrl: 'PDS_REPLICA_URL',
   redisUrl: 'PDS_REDIS_URL',
   host: 'PDS_HOST',
   port: 'PDS_PORT',
@@ -42,14 +43,13 @@ export class ConfigError extends OperatorError {
   }
 }
 
-/** The origin of a setting's value. */
+/** The origin of a setting's value: `file` is the one that `--config` or the variable `…_FILE` names. */
 export type Origin =
-  | { readonly from: 'default' | 'environment' | 'option' }
-  | { readonly from: 'file'; readonly file: string; readonly line: number };
+  { readonly from: 'default' | 'environment' | 'option' } | { readonly from: 'file'; readonly file: string };
 
 /** Completes `It is set …`. */
 export function describeOrigin(origin: Origin): string {
-  if (origin.from === 'file') return `in ${origin.file}:${origin.line}`;
+  if (origin.from === 'file') return `in ${origin.file}`;
   return { default: 'by default', environment: 'in the environment', option: 'by an option' }[origin.from];
 }
 
@@ -58,8 +58,9 @@ export type OriginOf = (name: string) => Origin;
 
 /** A setting in force, valid or not. */
 export interface FoundSetting {
+  /** Of the variable: `…_FILE` if that one is wrong. */
   readonly name: string;
-  /** The text of the variable, or the default. Can contain a password. */
+  /** The text of the variable or of its file, or the default. Can contain a password. */
   readonly text: string;
   /** The parsed value; undefined if it is invalid. */
   readonly value: unknown;
@@ -77,30 +78,67 @@ const fromEnvironment: OriginOf = () => ({ from: 'environment' });
  * setting that is silently ignored would only be discovered in production.
  */
 export function findSettings(variables: Variables, originOf: OriginOf = fromEnvironment): FoundSetting[] {
-  const known = Object.entries<Setting>(SETTINGS).map(([name, setting]): FoundSetting => {
-    const set = variables[name];
-    const text = set ?? setting.default;
-    const value = setting.parse(text);
-    const isWrong = value === undefined || (name === 'PDS_REPLICA_URLS' && text.trim() !== '' && isSqlite(variables));
-    return {
-      name,
-      text,
-      value,
-      origin: set === undefined ? { from: 'default' } : originOf(name),
-      problem: isWrong ? `must be ${setting.accepts}` : null,
-    };
-  });
+  const known = Object.entries<Setting>(SETTINGS).map(([name, setting]) =>
+    findSetting(name, setting, variables, originOf),
+  );
+  // Only a primary on PostgreSQL has replicas.
+  const isSqlite = known.some(({ name, text }) => name === 'PDS_DATABASE_URL' && text.startsWith('sqlite:'));
+  const problem = `must be ${SETTINGS.PDS_REPLICA_URL.accepts}`;
+  const checked = known.map((setting) =>
+    isSqlite && setting.name === 'PDS_REPLICA_URL' && setting.text !== '' ? { ...setting, problem } : setting,
+  );
   const unknown = Object.entries(variables).flatMap(([name, text]): FoundSetting[] => {
-    if (!name.startsWith('PDS_') || Object.hasOwn(SETTINGS, name) || text === undefined) return [];
-    const problem = `is not a known setting. Accepted: ${Object.keys(SETTINGS).join(', ')}`;
-    return [{ name, text, value: undefined, origin: originOf(name), problem }];
+    if (!name.startsWith('PDS_') || isKnown(name) || text === undefined) return [];
+    return [{ name, text, value: undefined, origin: originOf(name), problem: problemOfUnknown(name) }];
   });
-  return [...known, ...unknown];
+  return [...checked, ...unknown];
 }
 
-/** Only a primary on PostgreSQL has replicas. */
-function isSqlite({ PDS_DATABASE_URL: url = SETTINGS.PDS_DATABASE_URL.default }: Variables): boolean {
-  return url.startsWith('sqlite:');
+const FILE = '_FILE';
+
+/** The value of the variable, or of the file that the variable `…_FILE` names. */
+function findSetting(name: string, setting: Setting, variables: Variables, originOf: OriginOf): FoundSetting {
+  const found = (text: string, origin: Origin): FoundSetting => {
+    const value = setting.parse(text);
+    return { name, text, value, origin, problem: value === undefined ? `must be ${setting.accepts}` : null };
+  };
+  const text = variables[name];
+  const fileVariable = name + FILE;
+  const file = setting.isSecret === true ? variables[fileVariable] : undefined;
+  if (file === undefined || file === '') {
+    return text === undefined ? found(setting.default, { from: 'default' }) : found(text, originOf(name));
+  }
+  const refused = (problem: string): FoundSetting => ({
+    name: fileVariable,
+    text: file,
+    value: undefined,
+    origin: originOf(fileVariable),
+    problem,
+  });
+  // An empty one does not count: the image sets a URL, which a container can only replace.
+  if (text !== undefined && text !== '') return refused(`is set together with ${name}. Set only one of the two`);
+  try {
+    const contents = readFileSync(file, 'utf8').replace(/\n$/, '');
+    return contents === '' ? refused(`names ${file}, which is empty`) : found(contents, { from: 'file', file });
+  } catch (error) {
+    // A URL in place of its file would be shown with its password.
+    if (file.includes('://')) return refused('must be the path of a file that contains the URL');
+    const { code = '' } = error as NodeJS.ErrnoException;
+    return refused(`names ${file}, which cannot be read (${code})`);
+  }
+}
+
+function isKnown(variable: string): boolean {
+  return Object.entries<Setting>(SETTINGS).some(
+    ([name, { isSecret }]) => variable === name || (isSecret === true && variable === name + FILE),
+  );
+}
+
+function problemOfUnknown(name: string): string {
+  const replacement = Object.hasOwn(REMOVED_SETTINGS, name) ? REMOVED_SETTINGS[name] : undefined;
+  return replacement === undefined
+    ? `is not a known setting. Accepted: ${Object.keys(SETTINGS).join(', ')}`
+    : `was removed in version 2.0: ${replacement}`;
 }
 
 /**

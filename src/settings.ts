@@ -9,8 +9,8 @@ export interface Setting<T = unknown> {
   readonly accepts: string;
   /** Parses the value; undefined if it is invalid. */
   parse(value: string): T | undefined;
-  /** True if a value can contain a password. */
-  readonly isUrl?: true;
+  /** True if a value can contain a password. The variable `…_FILE` can then name a file with the value instead. */
+  readonly isSecret?: true;
 }
 
 const host = (description: string): Setting<string> => ({
@@ -49,16 +49,15 @@ export const SETTINGS = {
     default: 'sqlite:data/pds.sqlite',
     accepts: 'sqlite:PATH, or a postgres:// URL whose sslmode, if any, is verify-full or disable',
     parse: parseDatabaseUrl,
-    isUrl: true,
+    isSecret: true,
   },
-  PDS_REPLICA_URLS: {
-    description: 'PostgreSQL replicas to read from',
+  PDS_REPLICA_URL: {
+    description: 'the replica of PostgreSQL to read from, or HAProxy in front of several',
     default: '',
     accepts:
-      'comma-separated postgres:// URLs whose sslmode, if any, is verify-full or disable; PDS_DATABASE_URL must be a ' +
-      'postgres:// URL too',
-    parse: parseReplicaUrls,
-    isUrl: true,
+      'a postgres:// URL whose sslmode, if any, is verify-full or disable; PDS_DATABASE_URL must be a postgres:// URL too',
+    parse: (value) => (value === '' ? null : isPostgresUrl(value) ? value : undefined),
+    isSecret: true,
   },
   PDS_REDIS_URL: {
     description: 'Redis or Valkey, for limits that several hosts share',
@@ -68,7 +67,7 @@ export const SETTINGS = {
       'redis+sentinel://[USER:PASSWORD@]HOSTS[:PORT]/NAME[/DATABASE] for the primary that Sentinel on these hosts, ' +
       'separated by commas, calls NAME; with special characters percent-encoded',
     parse: (value) => (value === '' ? null : isRedisUrl(value) ? value : undefined),
-    isUrl: true,
+    isSecret: true,
   },
   PDS_HOST: host('the address that the API listens on'),
   PDS_PORT: wholeNumber('the port of the API; 0 for any free port', 8080, 0, 65_535),
@@ -78,7 +77,6 @@ export const SETTINGS = {
     default: '',
     accepts: 'https://HOST[:PORT] or http://HOST[:PORT], without a path',
     parse: (value) => (value === '' ? null : parseOrigin(value)),
-    isUrl: true,
   },
   PDS_ADMIN_HOST: host('the address of the admin port'),
   PDS_ADMIN_PORT: wholeNumber('the admin port, different from `PDS_PORT`; 0 for any free port', 8081, 0, 65_535),
@@ -97,6 +95,11 @@ export const SETTINGS = {
   PDS_REMOVALS_DAYS: wholeNumber('how long the feed of changes lists a removal', 90, 1, 36_500),
 } satisfies Record<string, Setting>;
 
+/** Settings of earlier versions, each with what replaces it. */
+export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
+  PDS_REPLICA_URLS: 'set PDS_REPLICA_URL to one replica, or to HAProxy in front of several',
+};
+
 /** Parses a whole number in plain decimal digits within bounds; undefined otherwise. */
 export function integer(value: string, least: number, most: number): number | undefined {
   if (!/^\d{1,15}$/.test(value)) return undefined;
@@ -112,12 +115,6 @@ function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
   const path = /^sqlite:(?:\/\/(?=\/))?([^:].*)$/.exec(value)?.[1];
   if (path !== undefined) return { engine: 'sqlite', path };
   return isPostgresUrl(value) ? { engine: 'postgres', url: value } : undefined;
-}
-
-function parseReplicaUrls(value: string): string[] | undefined {
-  if (value.trim() === '') return [];
-  const urls = value.split(',').map((url) => url.trim());
-  return urls.every(isPostgresUrl) ? urls : undefined;
 }
 
 /**

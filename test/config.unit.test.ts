@@ -1,11 +1,14 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
 
 test('the default settings are for development: a SQLite file, reachable from this machine only', () => {
   expect(readConfig({ PATH: '/bin' })).toEqual({
     environment: 'dev',
     database: { engine: 'sqlite', path: 'data/pds.sqlite' },
-    replicaUrls: [],
+    replicaUrl: null,
     redisUrl: null,
     host: '127.0.0.1',
     port: 8080,
@@ -78,8 +81,9 @@ test.each([
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=prefer'],
   ['PDS_DATABASE_URL', 'postgres://h/d?ssl=no-verify'],
   ['PDS_DATABASE_URL', 'postgres://h/d?sslmode=verify-full&ssl=no-verify'],
-  ['PDS_REPLICA_URLS', 'postgres://h/d'], // beside SQLite
-  ['PDS_REPLICA_URLS', 'sqlite:x'],
+  ['PDS_REPLICA_URL', 'postgres://h/d'], // beside SQLite
+  ['PDS_REPLICA_URL', 'sqlite:x'],
+  ['PDS_REPLICA_URL', 'postgres://h/d,postgres://i/d'],
   ['PDS_PUBLIC_URL', 'api.example.com'],
   ['PDS_PUBLIC_URL', 'ftp://api.example.com'],
   ['PDS_PUBLIC_URL', 'https://api.example.com/partners'],
@@ -95,4 +99,67 @@ test.each([
   ['http://127.0.0.1:8080', 'http://127.0.0.1:8080'],
 ])('PDS_PUBLIC_URL can be %s', (url, publicUrl) => {
   expect(readConfig({ PDS_PUBLIC_URL: url }).publicUrl).toBe(publicUrl);
+});
+
+test('a removed setting is refused, and its replacement named', () => {
+  const settings = { PDS_DATABASE_URL: 'postgres://h/d', PDS_REPLICA_URLS: 'postgres://h/d' };
+  expect(() => readConfig(settings)).toThrow(/^PDS_REPLICA_URLS was removed in version 2\.0: set PDS_REPLICA_URL to /);
+});
+
+describe('a setting that can hold a password can be in a file:', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-secrets-'));
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  /** The path of a new file. */
+  function fileOf(contents: string): string {
+    const file = join(folder, 'secret');
+    writeFileSync(file, contents);
+    return file;
+  }
+
+  test('all of the file but a last line feed is the value', () => {
+    const url = 'postgres://pds:sesame@h/d';
+    for (const contents of [url, `${url}\n`]) {
+      const settings = { PDS_DATABASE_URL_FILE: fileOf(contents), PDS_REPLICA_URL_FILE: fileOf(contents) };
+      const { database, replicaUrl } = readConfig(settings);
+      expect([database, replicaUrl]).toEqual([{ engine: 'postgres', url }, url]);
+    }
+    expect(readConfig({ PDS_REDIS_URL_FILE: fileOf('redis://h\n') }).redisUrl).toBe('redis://h');
+    expect(() => readConfig({ PDS_DATABASE_URL_FILE: fileOf('sqlite:x\n\n') })).toThrow('PDS_DATABASE_URL must be');
+  });
+
+  test.each([
+    [
+      'both are set',
+      { PDS_REDIS_URL: 'redis://:sesame@h', PDS_REDIS_URL_FILE: '/none' },
+      'is set together with PDS_REDIS_URL',
+    ],
+    ['there is no file', { PDS_REDIS_URL_FILE: '/none' }, 'names /none, which cannot be read (ENOENT)'],
+    ['it is a folder', { PDS_REDIS_URL_FILE: '/tmp' }, 'names /tmp, which cannot be read (EISDIR)'],
+    ['it is the value', { PDS_REDIS_URL_FILE: 'redis://:sesame@h' }, 'must be the path of a file'],
+  ])('it is refused if %s, without the contents', (_, settings, problem) => {
+    const refusing = (): unknown => readConfig(settings);
+    expect(refusing).toThrow(`PDS_REDIS_URL_FILE ${problem}`);
+    expect(refusing).not.toThrow('sesame');
+  });
+
+  test('contents that are empty or invalid are refused, and the file is named', () => {
+    const empty = fileOf('\n');
+    expect(() => readConfig({ PDS_REDIS_URL_FILE: empty })).toThrow(
+      `PDS_REDIS_URL_FILE names ${empty}, which is empty`,
+    );
+    const invalid = { PDS_DATABASE_URL_FILE: fileOf('mysql://u:sesame@h') };
+    expect(() => readConfig(invalid)).toThrow(/^PDS_DATABASE_URL must be .*\. It is set in \/.*secret$/);
+    expect(() => readConfig(invalid)).not.toThrow('sesame');
+  });
+
+  test('an empty variable does not count', () => {
+    const file = fileOf('postgres://h/d');
+    expect(readConfig({ PDS_DATABASE_URL: '', PDS_DATABASE_URL_FILE: file }).database.engine).toBe('postgres');
+    expect(readConfig({ PDS_DATABASE_URL_FILE: '' }).database.engine).toBe('sqlite');
+  });
+
+  test('other settings have no file', () => {
+    expect(() => readConfig({ PDS_PORT_FILE: fileOf('1') })).toThrow('PDS_PORT_FILE is not a known setting');
+  });
 });

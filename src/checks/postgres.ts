@@ -11,7 +11,7 @@ import { findBlockers } from './locks.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { shownUrl } from '../printable.ts';
 
-/** The primary's state, which replicas are compared with. */
+/** The primary's state, which the replica is compared with. */
 export interface PrimaryState {
   /** See `readIdentity`. */
   readonly identity: string | null;
@@ -127,10 +127,10 @@ export async function readIdentity({ kysely }: Database): Promise<string | null>
 const CATCH_UP_TIMEOUT_MS = 2_000;
 const POLL_INTERVAL_MS = 100;
 
-/** Checks one replica. The primary serves the reads that a replica cannot. */
+/** Checks the replica. The primary serves the reads that a replica cannot. */
 export function checkReplica(url: string, primary: PrimaryState | null): Promise<Finding[]> {
   const about = `replica ${shownUrl(url)}`;
-  return onPostgres({ about, url, setting: 'PDS_REPLICA_URLS' }, async (database) => [
+  return onPostgres({ about, url, setting: 'PDS_REPLICA_URL' }, async (database) => [
     (await findMismatch(about, database, primary)) ?? (await checkProgress(about, database, primary)),
   ]);
 }
@@ -139,12 +139,11 @@ async function findMismatch(about: string, database: Database, primary: PrimaryS
   const { rows } = await sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(database.kysely);
   const identity = await readIdentity(database);
   if (primary?.identity != null && identity !== null && identity !== primary.identity) {
-    const advice = 'Remove it from PDS_REPLICA_URLS, or correct its URL: it would serve other data.';
+    const advice = 'Correct or remove PDS_REPLICA_URL: it would serve other data.';
     return fail(about, 'it is a replica of a different database', advice);
   }
   if (rows[0]?.standby !== true) {
-    const advice =
-      'Remove it from PDS_REPLICA_URLS. If it was promoted, set PDS_DATABASE_URL to it and run "pds recover".';
+    const advice = 'Remove PDS_REPLICA_URL. If it was promoted, set PDS_DATABASE_URL to it and run "pds recover".';
     return fail(about, 'it is not a replica: it accepts writes', advice);
   }
   const { me, hasTables, lacksToServe } = await readAbilities(database);
@@ -173,9 +172,7 @@ async function checkProgress(about: string, database: Database, primary: Primary
     select pg_is_wal_replay_paused() as paused,
       exists (select from pg_stat_wal_receiver where pid is not null) as receives`.execute(database.kysely);
   const { paused = false, receives = false } = rows[0] ?? {};
-  const progress = behind
-    ? "it lacks the primary's latest changes, so the primary serves its share of requests"
-    : 'it is up to date';
+  const progress = behind ? "it lacks the primary's latest changes, and is not read from" : 'it is up to date';
   if (paused) return warn(about, `${progress}; its WAL replay is paused`, 'Run "select pg_wal_replay_resume()" on it.');
   if (!receives) {
     const advice =

@@ -22,7 +22,7 @@ export async function runChecks(
   describe: (error: unknown, database: DatabaseConfig) => string,
   { verifyIndex, isFull }: { verifyIndex: (database: DatabaseConfig) => Promise<Finding[]>; isFull: boolean },
 ): Promise<Finding[]> {
-  const { database, environment, replicaUrls, redisUrl } = config;
+  const { database, environment, replicaUrl, redisUrl } = config;
   const describeFound = (error: unknown): string => describe(error, database);
   const redis = redisUrl === null ? [] : within('redis', describeFound, () => checkRedis(redisUrl));
   let primary: PrimaryState | null = null;
@@ -41,13 +41,15 @@ export async function runChecks(
     return checked.findings;
   });
   const index = isReadable ? await verifyIndex(database) : [];
-  const replicas = await Promise.all(
-    replicaUrls.map((url) => {
-      const describeReplica = (error: unknown): string => describe(error, { engine: 'postgres', url });
-      return within(`replica ${shownUrl(url)}`, describeReplica, () => checkReplica(url, primary));
-    }),
-  );
-  const others = [...replicas.flat(), ...(await redis)];
+  const replica =
+    replicaUrl === null
+      ? []
+      : await within(
+          `replica ${shownUrl(replicaUrl)}`,
+          (error) => describe(error, { engine: 'postgres', url: replicaUrl }),
+          () => checkReplica(replicaUrl, primary),
+        );
+  const others = [...replica, ...(await redis)];
   // Last, since it blocks this thread, during which the timeouts of other checks would pass.
   const files = database.engine === 'sqlite' && isUsable ? checkFiles(database.path, isFull) : [];
   return [...checkSettings(config), ...checkSharedPort(config), ...found, ...files, ...index, ...others];

@@ -4,7 +4,7 @@ import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
 import { formatTimestamp, parseTimestamp } from '../timestamp.ts';
 import type { CommandContext, DatabaseSettings } from './context.ts';
 import type { Output } from './output/output.ts';
-import { loadSettingsFile } from './output/settings-file.ts';
+import { loadSettings } from './output/settings-file.ts';
 
 // Helpers of the command definitions. Nothing here loads a database driver before a command runs. The parsers throw
 // InvalidArgumentError, which Commander reports as a usage error.
@@ -18,7 +18,7 @@ export function addCommand(parent: Command, name: string, description: string): 
 export function addCommonOptions(command: Command): Command {
   return command
     .option('--json', 'print the result as JSON on stdout')
-    .option('--config <file>', 'read settings from this file (default: .env, if it exists)');
+    .option('--config <file>', 'read settings from this file too; the environment overrides it');
 }
 
 /** The last `--config` on the command line. */
@@ -40,7 +40,7 @@ export function run<Args extends unknown[]>(
     await runCommand(
       isJson,
       async (output) => {
-        loadSettingsFile(configFileOf(this));
+        loadSettings(configFileOf(this));
         const action = await load();
         return action(output, ...args);
       },
@@ -139,15 +139,6 @@ export function parseTime(text: string): string {
   const timestamp = parseTimestamp(text);
   if (timestamp === null) throw new InvalidArgumentError('Accepted: a timestamp such as 2026-04-15T09:00:00Z.');
   return timestamp;
-}
-
-/** The address of a server. */
-export function parseAddress(text: string): string {
-  const { protocol, origin } = URL.parse(text) ?? {};
-  if (origin === undefined || protocol === undefined || !/^https?:$/.test(protocol)) {
-    throw new InvalidArgumentError('Accepted: http://HOST:PORT or https://HOST:PORT.');
-  }
-  return origin;
 }
 
 /** A number of records, or `all`. */

@@ -37,7 +37,7 @@ export interface CommandContext {
   readonly output: Output;
 }
 
-/** The configuration from this process's environment, to which `loadSettingsFile` has added the settings file. */
+/** The configuration from this process's environment, to which `loadSettings` has added the settings file. */
 export function configOfProcess(options: SettingOptions = {}): Config {
   return readConfig(...variablesOfProcess(options));
 }

@@ -10,7 +10,6 @@ import {
   addCommonOptions,
   NO_RESULT,
   onDatabase,
-  parseAddress,
   parseAfter,
   parseShown,
   parseTime,
@@ -139,7 +138,6 @@ addCommand(program, 'config', 'print the settings in force, and where each is se
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
   .option('--full', 'verify the whole index, not a sample: minutes per million records')
-  .option('--patroni <url>', "check Patroni's cluster too, by a member's REST API: http://HOST:8008", parseAddress)
   .action(run(async () => (await import('./actions/installation.ts')).check));
 
 program.commandsGroup('Database:');

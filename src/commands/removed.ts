@@ -10,6 +10,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   'serve --workers':
     'start several services on one port with --reuse-port, each with its own --admin-port ' +
     '(docs/operators/several-processes.md)',
+  'check --patroni': 'use "patronictl list"; the alerts in ops/alerts.yml watch the cluster',
 };
 
 /**

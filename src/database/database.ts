@@ -102,9 +102,10 @@ export interface ConfiguredDatabase {
   /**
    * Opens it for reading: SQLite's files read-only, PostgreSQL through pools.
    *
-   * @param replicaUrls of PostgreSQL's replicas. Without it, PostgreSQL can be a standby, which is otherwise refused.
+   * @param replicaUrl of PostgreSQL's replica; null for none. Without it, PostgreSQL can be a standby, which is
+   *   otherwise refused.
    */
-  openForServing(replicaUrls?: readonly string[]): OpenDatabase;
+  openForServing(replicaUrl?: string | null): OpenDatabase;
   /** Opens it for a command that can write. Creates SQLite's files if they are missing. */
   openForCommands(): OpenDatabase;
   /** Opens it for reads that take longer than a request can. */

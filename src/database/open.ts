@@ -9,12 +9,12 @@ export function configuredDatabase(config: DatabaseConfig): ConfiguredDatabase {
 }
 
 /**
- * Opens a database for reading. For `replicaUrls`, see `ConfiguredDatabase.openForServing`.
+ * Opens a database for reading. For `replicaUrl`, see `ConfiguredDatabase.openForServing`.
  *
  * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
-export function openForServing(config: DatabaseConfig, replicaUrls?: readonly string[]): OpenDatabase {
-  return configuredDatabase(config).openForServing(replicaUrls);
+export function openForServing(config: DatabaseConfig, replicaUrl?: string | null): OpenDatabase {
+  return configuredDatabase(config).openForServing(replicaUrl);
 }
 
 /**

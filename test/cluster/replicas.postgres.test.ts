@@ -24,7 +24,9 @@ const NOTHING = { everything: false, leadEntities: [], coops: [] };
 
 let workspace: Workspace;
 let primary: PostgresPart;
-let replicas: ReplicaPart[];
+/** The one that the service reads from. */
+let replica: ReplicaPart;
+let otherReplica: ReplicaPart;
 let database: OpenDatabase;
 let client: Client;
 let key: string;
@@ -36,9 +38,10 @@ beforeAll(async () => {
   database = openForCommands({ engine: 'postgres', url: primary.url });
   await migrate(database, Date.now);
   await publishLines(database, SMALL_CATALOG);
-  replicas = [await startReplica(workspace, 'replica-1', primary), await startReplica(workspace, 'replica-2', primary)];
+  replica = await startReplica(workspace, 'replica-1', primary);
+  otherReplica = await startReplica(workspace, 'replica-2', primary);
   const service = await startServicePart(workspace, primary.url, {
-    PDS_REPLICA_URLS: replicas.map(({ url }) => url).join(),
+    PDS_REPLICA_URL: replica.url,
   });
   client = createClient(service.url);
 }, 60_000);
@@ -50,14 +53,14 @@ afterAll(async () => {
 beforeEach(async () => {
   made += 1;
   ({ key } = await makePartner(database, Date.now, { name: `partner-${made}`, everything: true }));
-  await waitForReplicas();
+  await waitForReplica();
 });
 afterEach(async () => {
   await primary.start();
-  for (const replica of replicas) {
-    await replica.start();
-    await replica.resumeReplay();
-    await replica.catchUp();
+  for (const each of [replica, otherReplica]) {
+    await each.start();
+    await each.resumeReplay();
+    await each.catchUp();
   }
 });
 
@@ -81,27 +84,26 @@ async function publishCoops(...names: string[]): Promise<string> {
   return addMilliseconds(String(timestamp), 1);
 }
 
-/** Waits until the service reads from each replica. */
-async function waitForReplicas(): Promise<void> {
+/** Waits until the service reads from its replica. */
+async function waitForReplica(): Promise<void> {
   const startedAt = new Date();
   const reads = `select 1 from pg_stat_activity
     where application_name = 'pds serve' and query like '%from catalog.publications%' and query_start > $1`;
   let sent = 0;
   await timeUntil(async () => {
     await client.get(`/v1/suppliers?q=sent${made}x${(sent += 1)}`, { key });
-    const rows = await Promise.all(replicas.map((replica) => replica.query(reads, [startedAt])));
-    return rows.every(({ length }) => length > 0);
+    return (await replica.query(reads, [startedAt])).length > 0;
   });
 }
 
-test('up-to-date replicas serve records, also while the primary is down', async () => {
+test('an up-to-date replica serves records, also while the primary is down', async () => {
   await primary.stop();
   for (const path of ['/v1/contracts?limit=1', '/v1/suppliers?q=a', '/v1/solicitations/count', '/v1/lead-entities']) {
     expect((await client.get(path, { key })).status).toBe(200);
   }
 });
 
-test('the primary serves records if all replicas are lost, and no request in flight fails', async () => {
+test('the primary serves records if the replica is lost, and no request in flight fails', async () => {
   await list('/v1/coops');
   const statuses: number[] = [];
   let isDone = false;
@@ -110,7 +112,7 @@ test('the primary serves records if all replicas are lost, and no request in fli
       statuses.push((await client.get(`/v1/contracts?q=w${client_}x${at}`, { key })).status);
     }
   });
-  for (const replica of replicas) await replica.kill();
+  await replica.kill();
   const before = statuses.length;
   await timeUntil(() => Promise.resolve(statuses.length > before + 10));
   isDone = true;
@@ -118,9 +120,9 @@ test('the primary serves records if all replicas are lost, and no request in fli
   expect(new Set(statuses)).toEqual(new Set([200]));
 });
 
-test('the primary serves a release that replicas do not have yet, within a second of its release', async () => {
+test('the primary serves a release that the replica does not have yet, within a second of its release', async () => {
   await list('/v1/coops');
-  for (const replica of replicas) await replica.pauseReplay();
+  await replica.pauseReplay();
   await publishCoops(`new-${made}`);
   expect(await timeUntil(async () => (await list('/v1/coops?limit=100')).ids.includes(`new-${made}`))).toBeLessThan(
     NOTICED_MS,
@@ -131,12 +133,12 @@ test('the primary serves a release that replicas do not have yet, within a secon
   }
 });
 
-test('a listing that began at the primary continues there while replicas lag behind its watermark', async () => {
+test('a listing that began at the primary continues there while the replica lags behind its watermark', async () => {
   const other = await startServicePart(workspace, primary.url);
   const first = createClient(other.url);
   try {
     await list('/v1/coops');
-    for (const replica of replicas) await replica.pauseReplay();
+    await replica.pauseReplay();
     await publishCoops(...Array.from({ length: 30 }, (_, at) => `listing-${made}-${String(at).padStart(2, '0')}`));
     // The other process knows of the import; this one gets the request before it can.
     const page = await first.get(`/v1/coops?limit=10`, { key });
@@ -152,7 +154,7 @@ test('a listing that began at the primary continues there while replicas lag beh
 
 test('a client that is ahead of a replica gets no older watermark, and loses nothing', async () => {
   const before = await list('/v1/contracts?limit=100');
-  for (const replica of replicas) await replica.pauseReplay();
+  await replica.pauseReplay();
   const [contract] = SMALL_CATALOG.contracts;
   const { timestamp } = await publishLines(database, { contracts: [{ ...contract, name: `Renamed ${made}` }] });
   const since = String(timestamp);
@@ -168,21 +170,21 @@ test.each(['/v1/contracts?', '/v1/contracts?format=ndjson&', '/v1/suppliers?form
   'a client that is ahead of a replica gets no watermark before the one that it sent: %s',
   async (path) => {
     await list('/v1/coops');
-    for (const replica of replicas) await replica.pauseReplay();
+    await replica.pauseReplay();
     const watermark = await publishCoops(`ahead-${made}`);
-    // Before the service polls the primary again, and so leaves the replicas.
+    // Before the service polls the primary again, and so leaves the replica.
     const { status, headers } = await client.get(`${path}updated_since=${watermark}`, { key });
     expect([status, headers['x-sync-watermark']]).toEqual([200, watermark]);
   },
 );
 
-test('a timestamp in the future does not bypass the replicas', async () => {
+test('a timestamp in the future does not bypass the replica', async () => {
   expect((await list('/v1/contracts?updated_since=2999-01-01T00:00:00Z')).ids).toEqual([]);
   await primary.stop();
   expect((await client.get('/v1/contracts?limit=3', { key })).status).toBe(200);
 });
 
-test('a revoked key and grant end within a second of reaching the primary, even if no replica has the change', async () => {
+test('a revoked key and grant end within a second of reaching the primary, even if the replica lacks the change', async () => {
   const [lead] = (await list('/v1/lead-entities')).ids;
   const narrow = await makePartner(database, Date.now, { name: `narrow-${made}`, leadEntities: [String(lead)] });
   const visible = async (): Promise<number> => {
@@ -190,7 +192,7 @@ test('a revoked key and grant end within a second of reaching the primary, even 
     return status === 200 ? (JSON.parse(body) as { data: unknown[] }).data.length : -status;
   };
   expect(await visible()).toBe(1);
-  for (const replica of replicas) await replica.pauseReplay();
+  await replica.pauseReplay();
   await revoke(database, Date.now, narrow.name, { ...NOTHING, leadEntities: [String(lead)] });
   expect(await timeUntil(async () => (await visible()) === 0)).toBeLessThan(NOTICED_MS);
   await grant(database, Date.now, narrow.name, { ...NOTHING, leadEntities: [String(lead)] });
@@ -199,19 +201,19 @@ test('a revoked key and grant end within a second of reaching the primary, even 
   expect(await timeUntil(async () => (await visible()) === -401)).toBeLessThan(NOTICED_MS);
 });
 
-test('a rotated key is shown as it is, even if no replica has the change', async () => {
-  for (const replica of replicas) await replica.pauseReplay();
+test('a rotated key is shown as it is, even if the replica lacks the change', async () => {
+  await replica.pauseReplay();
   const { replaced } = await rotateKey(database, Date.now, key.split('_')[2] ?? '', 60_000);
-  // Before the service polls the primary again, and so leaves the replicas. The key is cached: it is not looked up.
+  // Before the service polls the primary again, and so leaves the replica. The key is cached: it is not looked up.
   const { body } = await client.get('/v1/key', { key });
   expect(JSON.parse(body)).toMatchObject({ expires_at: replaced.expiresAt });
 });
 
 test('behind one address, connections to a replica that lags are left for those to one that does not', async () => {
-  const [lagging, current] = replicas as [ReplicaPart, ReplicaPart];
+  const [lagging, current] = [replica, otherReplica];
   const address = await startTcpProxy({ port: lagging.port });
   const replicaUrl = Object.assign(new URL(lagging.url), { port: String(address.port) }).href;
-  const service = await startServicePart(workspace, primary.url, { PDS_REPLICA_URLS: replicaUrl });
+  const service = await startServicePart(workspace, primary.url, { PDS_REPLICA_URL: replicaUrl });
   const other = createClient(service.url);
   let sent = 0;
   const watermark = async (): Promise<string> => {
@@ -238,18 +240,15 @@ test('behind one address, connections to a replica that lags are left for those 
 });
 
 test('a service refuses a standby as its primary', async () => {
-  const [standby] = replicas as [ReplicaPart];
-  await using serving = openForServing({ engine: 'postgres', url: standby.url }, []);
+  await using serving = openForServing({ engine: 'postgres', url: otherReplica.url }, null);
   await expect(serving.readRevision()).rejects.toThrow('during recovery');
 });
 
 test('a read that a replica cancels is repeated elsewhere', async () => {
   await list('/v1/coops');
   // Replay conflicts with the replica's reads, and does not wait for them.
-  for (const replica of replicas) {
-    await replica.query('alter system set max_standby_streaming_delay = 0');
-    await replica.query('select pg_reload_conf()');
-  }
+  await replica.query('alter system set max_standby_streaming_delay = 0');
+  await replica.query('select pg_reload_conf()');
   const statuses = new Set<number>();
   let isDone = false;
   const clients = Array.from({ length: 4 }, async (_, client_) => {
@@ -269,14 +268,11 @@ test('a read that a replica cancels is repeated elsewhere', async () => {
   expect(statuses).toEqual(new Set([200]));
 });
 
-/** The number of the service's queries that the replicas cancelled because of replay conflicts. */
+/** The number of the service's queries that the replica cancelled because of replay conflicts. */
 async function countCancelled(): Promise<number> {
   const text = 'select sum(confl_lock + confl_snapshot)::int as count from pg_stat_database_conflicts';
-  const counts = replicas.map(async (replica) => {
-    const [row] = await replica.query<{ count: number }>(text).catch(ignoreConflict);
-    return row?.count ?? 0;
-  });
-  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+  const [row] = await replica.query<{ count: number }>(text).catch(ignoreConflict);
+  return row?.count ?? 0;
 }
 
 /** A conflict cancels this test's own query just as well. */

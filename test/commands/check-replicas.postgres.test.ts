@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 const check = (replicaUrl: string, url = primary.url): Promise<Checked> =>
-  runCheck({ settings: { PDS_DATABASE_URL: url, PDS_REPLICA_URLS: replicaUrl }, secrets: [ROLE.password] });
+  runCheck({ settings: { PDS_DATABASE_URL: url, PDS_REPLICA_URL: replicaUrl }, secrets: [ROLE.password] });
 
 test('pds check passes for a replica that has caught up', async () => {
   await publishLines(database, SMALL_CATALOG);
@@ -63,8 +63,8 @@ test('pds check warns if a replica lacks the latest changes, or receives nothing
 testWith('postgresql', 'pgbouncer')(
   'pds check works through PgBouncer, and fails if the URL does not say so',
   async () => {
-    const pgbouncer = await startPgBouncer(workspace, primary, [replica]);
-    expect((await check(pgbouncer.url(1), pgbouncer.url())).troubles).toEqual([]);
+    const pgbouncer = await startPgBouncer(workspace, primary, replica);
+    expect((await check(pgbouncer.url({ ofReplica: true }), pgbouncer.url())).troubles).toEqual([]);
     const { findings, troubles } = await check(replica.url, pgbouncer.url().replace('?pgbouncer=true', ''));
     expect(troubles).toEqual([expect.stringMatching(/^fail\|database .*unsupported startup parameter/)]);
     const advice = 'Add ?pgbouncer=true to the URL in PDS_DATABASE_URL.';

@@ -29,6 +29,14 @@ describe('wrong usage exits with 2, and help with 0', () => {
     expect(stderr).toMatch(/^(error: |Usage: )/);
   });
 
+  test('a removed option names what replaces it', async () => {
+    const { code, stderr } = await runPds(['check', '--patroni', 'http://127.0.0.1:8008'], {});
+    expect(code).toBe(2);
+    expect(stderr).toBe(
+      'error: "pds check --patroni" was removed in version 2.0: use "patronictl list"; the alerts in ops/alerts.yml watch the cluster\n',
+    );
+  });
+
   test('pds partner grant --help', async () => {
     const { code, stdout, stderr } = await callPds(['partner', 'grant', '--help'], {});
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

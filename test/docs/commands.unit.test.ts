@@ -6,7 +6,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import portal from '../../portal/package.json' with { type: 'json' };
 import { withCurrentTable } from '../../scripts/write-settings.ts';
 import { readConfig } from '../../src/config.ts';
-import { SETTINGS } from '../../src/settings.ts';
+import { REMOVED_SETTINGS, SETTINGS, type Setting } from '../../src/settings.ts';
 import { COMMAND_BLOCKS, DOCUMENTS_WITH_COMMANDS } from './command-blocks.ts';
 import { DOCUMENTS, readCodeSpans, readCommandBlocks, readDocument, ROOT } from './documents.ts';
 import { findPdsCommands, findProblem, listOptions } from './pds-arguments.ts';
@@ -16,6 +16,14 @@ const OWN_FILE = /^(?:src|test|ops|docs|bench|scripts|client|migrations|sample|n
 
 /** Used in the block that shows the error for an unknown setting. */
 const WRONG_ON_PURPOSE = new Set(['PDS_PROT']);
+
+/** The settings, and the variables that name files with their values. */
+const VARIABLES = Object.entries<Setting>(SETTINGS).flatMap(([name, { isSecret }]) =>
+  isSecret === true ? [name, `${name}_FILE`] : [name],
+);
+
+/** Names what each version removed. */
+const UPGRADING = 'docs/operators/upgrading.md';
 
 /** Options of other programs that the operators' guide names. */
 const OTHER_OPTIONS = new Set(['--help', '--inspect']);
@@ -50,15 +58,16 @@ describe.each(CURRENT_DOCUMENTS)('%s', (file) => {
 
   test('names settings of the service that exist, with values that it accepts', () => {
     const names = readDocument(file).match(/\bPDS_[A-Z_]+(?<!_)/g) ?? [];
+    const removed = file === UPGRADING ? Object.keys(REMOVED_SETTINGS) : [];
     for (const name of names.filter((each) => !WRONG_ON_PURPOSE.has(each)))
-      expect(Object.keys(SETTINGS)).toContain(name);
+      expect([...VARIABLES, ...removed]).toContain(name);
     const set = readCommandBlocks(file).flatMap((text) => [
       ...text.matchAll(/\b(PDS_[A-Z_]+)=(?:'([^']*)'|([^\s'\\]+))/g),
     ]);
     for (const [, name = '', quoted, plain = ''] of set) {
       if (WRONG_ON_PURPOSE.has(name) || plain === 'x') continue;
-      // Replicas are refused with the default database.
-      const database = name === 'PDS_REPLICA_URLS' ? { PDS_DATABASE_URL: 'postgres://pds@primary/pds' } : {};
+      // A replica is refused with the default database.
+      const database = name === 'PDS_REPLICA_URL' ? { PDS_DATABASE_URL: 'postgres://pds@primary/pds' } : {};
       readConfig({ ...database, [name]: quoted ?? plain });
     }
   });

@@ -131,6 +131,18 @@ test('the log line has exactly these fields', async () => {
   ]);
 });
 
+test("the log line has the trace id of the request's traceparent, if that is valid", async () => {
+  const id = '0af7651916cd43dd8448eb211c80319c';
+  const [first, later] = [`00-${id}-b7ad6b7169203331-00`, `01-${id}-b7ad6b7169203331-01-what-comes-later`];
+  const invalid = [
+    `00-${'0'.repeat(32)}-b7ad6b7169203331-01`,
+    first.replace('00', 'ff'),
+    `${first}\r\ntraceparent: ${first}`,
+  ];
+  const lines = await linesOf([first, later, ...invalid].map((value) => ['/v1/coops', `traceparent: ${value}\r\n`]));
+  expect(lines.map(({ traceId }) => traceId)).toEqual([id, id, undefined, undefined, undefined]);
+});
+
 test('the log line of a refused request has the error code and why', async () => {
   const lines = await linesOf([
     ['/v1/suppliers?limit=0'],

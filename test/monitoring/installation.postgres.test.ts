@@ -41,7 +41,7 @@ beforeAll(async () => {
   proxy = await startTcpProxy({ port: primary.port });
   everything.defer(() => proxy.close());
   const url = primary.url.replace(`:${primary.port}/`, `:${proxy.port}/`);
-  serving = startServing({ engine: 'postgres', url }, { PDS_REPLICA_URLS: replica.url, PDS_REDIS_URL: redis.url });
+  serving = startServing({ engine: 'postgres', url }, { PDS_REPLICA_URL: replica.url, PDS_REDIS_URL: redis.url });
   everything.defer(async () => {
     serving.kill('SIGKILL');
     await serving.closed;

@@ -71,7 +71,6 @@ describe('the commands in the documents, in an order in which an operator types 
       expectSample(output, samples[0]);
     });
     await shell.serve(START, 'node_modules/.bin/node src/main.js serve');
-    await shell.serve(MONITORING, 'OTEL_EXPORTER_OTLP_ENDPOINT');
     await shell.serve('README.md', 'export PDS_DATABASE_URL');
   });
 

@@ -50,10 +50,10 @@ afterEach(async () => {
   await made.drop();
 });
 
-async function serve(replicaUrls: string): Promise<Client> {
+async function serve(replicaUrl: string): Promise<Client> {
   serving = startServingOf(MAIN, {
     PDS_DATABASE_URL: urlOf(name, proxy.port),
-    PDS_REPLICA_URLS: replicaUrls,
+    PDS_REPLICA_URL: replicaUrl,
     PDS_ADMIN_PORT: '0',
   });
   client = createClient(`http://127.0.0.1:${await serving.port()}`);

@@ -1,5 +1,3 @@
-import { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
 import { pino } from 'pino';
 import type { Partner } from '../../src/access/scope.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
@@ -37,6 +35,7 @@ export function startRecording(
     count(keyId, requests) {
       const asked = {
         id: 'req_1',
+        traceId: null,
         method: 'GET',
         route: '/v1/coops',
         status: 200,
@@ -44,9 +43,8 @@ export function startRecording(
         rows: 1,
         refusal: null,
       };
-      const message = new IncomingMessage(new Socket());
       const partner = { id: 1 } as Partner;
-      for (let request = 0; request < requests; request += 1) recorder.observe({ ...asked, message, partner, keyId });
+      for (let request = 0; request < requests; request += 1) recorder.observe({ ...asked, partner, keyId });
     },
     async close() {
       await recorder.stop();

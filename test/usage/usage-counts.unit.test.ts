@@ -1,18 +1,15 @@
-import { IncomingMessage } from 'node:http';
-import { Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import type { Partner } from '../../src/access/scope.ts';
 import type { ObservedRequest } from '../../src/http/request/observers.ts';
 import { UsageCounts } from '../../src/usage/usage-recorder.ts';
 
 const NOON_MS = Date.parse('2026-04-15T12:00:00.000Z');
-const MESSAGE = new IncomingMessage(new Socket());
 const PARTNER = { id: 7, name: 'acme' } as Partner;
 
 function request(changes: Partial<ObservedRequest> = {}): ObservedRequest {
   return {
     ...{ id: 'req_1', method: 'GET', route: '/v1/coops', status: 200, durationMs: 1, partner: PARTNER },
-    ...{ keyId: 'key00001', rows: 3, message: MESSAGE, refusal: null },
+    ...{ keyId: 'key00001', rows: 3, traceId: null, refusal: null },
     ...changes,
   };
 }

@@ -77,7 +77,6 @@ they do not show, or if one of them scans a table that grows. The statements of 
 
 - Parameters are written as \`:name\`. The service sends them as \`?\` and \`$1\`. A list is one parameter: JSON on SQLite, an
   array on PostgreSQL.
-- The names are those of the spans in traces.
 
 | Document | Statements |
 | --- | --- |

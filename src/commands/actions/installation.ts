@@ -2,14 +2,13 @@ import { statSync } from 'node:fs';
 import { withoutKeys } from '../../access/keys.ts';
 import { fail, warn, within, type Finding } from '../../checks/finding.ts';
 import { checkIndexSample, checkWholeIndex } from '../../checks/contents.ts';
-import { checkPatroni } from '../../checks/patroni.ts';
 import { runChecks } from '../../checks/run-checks.ts';
 import { ConfigError, type Config, type DatabaseConfig, findSettings, type FoundSetting } from '../../config.ts';
 import { configOfProcess } from '../context.ts';
 import { describeFailure } from '../output/failure.ts';
 import { type Output, renderColumns } from '../output/output.ts';
 import { InterruptedError, startProgress } from '../output/progress.ts';
-import { loadedFile, readSettingsFile, variablesOfProcess } from '../output/settings-file.ts';
+import { loadedFile, variablesOfProcess } from '../output/settings-file.ts';
 import { SETTINGS, type Setting } from '../../settings.ts';
 
 const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
@@ -17,13 +16,9 @@ const MARKS = { ok: 'ok  ', warn: 'WARN', fail: 'FAIL' };
 const OTHERS_CAN_READ = 0o004;
 
 /** `pds check`: reports what works, what does not, and what to do. Returns exit code 1 if a check failed. */
-export async function check(
-  output: Output,
-  { full = false, patroni }: { full?: boolean; patroni?: string },
-): Promise<number> {
-  const cluster = patroni === undefined ? [] : checkPatroni(patroni);
+export async function check(output: Output, { full = false }: { full?: boolean }): Promise<number> {
   // Redact keys: an operator may have entered one in the wrong place.
-  const findings = [...(await findAll(output, full)), ...(await cluster)].map((finding) => ({
+  const findings = (await findAll(output, full)).map((finding) => ({
     ...finding,
     message: withoutKeys(finding.message),
   }));
@@ -54,9 +49,10 @@ function checkOwnSettingsFile(): Finding[] {
   const stats = statSync(file, { throwIfNoEntry: false });
   // A pipe can be read only once.
   if (stats?.isFile() !== true || (stats.mode & OTHERS_CAN_READ) === 0) return [];
-  // A variable holds a password if a part of its value is hidden.
-  const secrets = readSettingsFile(file).filter(
-    ({ name, value: text }) => text !== '' && withoutSecrets({ name, text, problem: null }) !== text,
+  // A setting holds a password if a part of its value is hidden.
+  const secrets = findSettings(...variablesOfProcess()).filter(
+    (setting) =>
+      setting.origin.from === 'file' && setting.origin.file === file && withoutSecrets(setting) !== setting.text,
   );
   if (secrets.length === 0) return [];
   const names = secrets.map(({ name }) => name).join(', ');
@@ -106,17 +102,14 @@ export async function showConfig(
     PDS_REUSE_PORT: reusePort?.toString(),
     PDS_ADMIN_PORT: adminPort,
   });
-  const traces = Object.entries(variables).flatMap(([name, text = '']): FoundSetting[] =>
-    name.startsWith('OTEL_') ? [{ name, text, value: text, origin: originOf(name), problem: null }] : [],
-  );
-  const settings = [...findSettings(variables, originOf), ...traces].map((setting) => {
+  const settings = findSettings(variables, originOf).map((setting) => {
     const { name, text, origin, problem } = setting;
-    const { file, line } = origin.from === 'file' ? origin : { file: null, line: null };
-    return { name, value: text === '' ? null : withoutSecrets(setting), from: origin.from, file, line, problem };
+    const file = origin.from === 'file' ? origin.file : null;
+    return { name, value: text === '' ? null : withoutSecrets(setting), from: origin.from, file, problem };
   });
-  const rows = settings.map(({ name, value, from, file, line, problem }) => [
+  const rows = settings.map(({ name, value, from, file, problem }) => [
     name,
-    file === null ? from : `${file}:${line}`,
+    file ?? from,
     `${value ?? '-'}${problem === null ? '' : `  <-- ${problem}`}`,
   ]);
   const isOk = settings.every(({ problem }) => problem === null);
@@ -129,10 +122,8 @@ export async function showConfig(
 /** The value without passwords. All of it is hidden if they cannot be told apart. */
 function withoutSecrets({ name, text, problem }: Pick<FoundSetting, 'name' | 'text' | 'problem'>): string {
   const setting = Object.entries<Setting>(SETTINGS).find(([each]) => each === name)?.[1];
-  const isUnclear = problem !== null && (setting === undefined || setting.isUrl === true);
-  if (isUnclear || /^OTEL_.*HEADERS$/.test(name)) return HIDDEN;
-  const urls = name === 'PDS_REPLICA_URLS' ? text.split(',') : [text];
-  return withoutKeys(urls.map(withoutPassword).join(','));
+  const isUnclear = problem !== null && (setting === undefined || setting.isSecret === true);
+  return isUnclear ? HIDDEN : withoutKeys(withoutPassword(text));
 }
 
 function withoutPassword(text: string): string {

@@ -14,7 +14,7 @@ export function openTerminalLog(stream: NodeJS.WriteStream) {
   const format = prettyFactory({
     colorize: stream.hasColors(),
     // The fields of a request are in the message instead, or only in JSON.
-    ignore: 'pid,hostname,requestId,method,route,status,durationMs,partner,keyId,rows,code,reason,keyState',
+    ignore: 'pid,hostname,requestId,traceId,method,route,status,durationMs,partner,keyId,rows,code,reason,keyState',
     translateTime: 'SYS:HH:MM:ss',
     singleLine: true,
     messageFormat: (entry) => messageOf(entry),

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { keyEnvironmentOf } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import { buildApp } from '../../app.ts';
-import { type Config, ConfigError, describeOrigin } from '../../config.ts';
+import type { Config } from '../../config.ts';
 import { openForServing } from '../../database/open.ts';
 import { openUsageStore } from '../../usage/usage-store.ts';
 import { InMemoryRateLimiter, WINDOW_SECONDS, RequestLimits } from '../../rate-limiting/request-limits.ts';
@@ -17,8 +17,6 @@ import { readCursorSecret } from '../../http/request/page-parameters.ts';
 import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
 import { flushLog } from '../output/logger.ts';
-import type { Tracing } from '../../monitoring/tracing.ts';
-import { originOfVariable } from '../output/settings-file.ts';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { MAX_ADMIN_CONNECTIONS } from '../../monitoring/admin-server.ts';
@@ -40,11 +38,7 @@ export type Serving = Awaited<ReturnType<typeof startServing>>;
  */
 export async function startServing(config: Config, logger: Logger) {
   await using opened = new AsyncDisposableStack();
-  const tracing = await startTracing(config, logger);
-  opened.defer(() => tracing?.close());
-  const plain = openForServing(config.database, config.replicaUrls);
-  opened.defer(() => plain.close());
-  const database = tracing?.traceStatements(plain) ?? plain;
+  const database = opened.use(openForServing(config.database, config.replicaUrl));
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
   opened.defer(() => directory.stop());
   const usage = new UsageRecorder({
@@ -60,10 +54,9 @@ export async function startServing(config: Config, logger: Logger) {
   opened.defer(() => shared?.close());
   const limits = new RequestLimits(shared?.limiter ?? new InMemoryRateLimiter());
   const metrics = processMetrics();
-  const observers = [requestMetrics(metrics), usage.observe, ...(tracing === null ? [] : [tracing.observe])];
+  const observers = [requestMetrics(metrics), usage.observe];
   const app = await buildApp({ config, database, clock: Date.now, directory, cursorSecret, logger, observers }, limits);
   opened.defer(() => app.close());
-  tracing?.follow(app.server);
   const readiness = new Readiness(database, { directory, redisRateLimiter: shared?.limiter });
   boundConnections(app.server, logger);
   const { port, reusePort } = config;
@@ -136,36 +129,6 @@ export async function resolveHost(host: string, setting: string): Promise<string
   } catch {
     throw new OperatorError(`cannot resolve the host "${host}". Correct it with ${setting}`);
   }
-}
-
-/**
- * Starts sending traces if this process's environment configures a collector, using OpenTelemetry's standard variables:
- * https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/.
- *
- * @throws ConfigError if the configuration is not supported.
- */
-async function startTracing({ environment }: Config, logger: Logger): Promise<Tracing | null> {
-  if (!isWanted(process.env)) return null;
-  // Loaded only if used: it takes about 40 MB.
-  const { Tracing } = await import('../../monitoring/tracing.ts');
-  try {
-    return new Tracing(process.env, environment, logger);
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    // The first word of each problem is the variable.
-    throw new ConfigError(
-      error.problems.map((problem) => {
-        const [name = ''] = problem.split(' ');
-        return `${problem}. It is set ${describeOrigin(originOfVariable(name))}`;
-      }),
-    );
-  }
-}
-
-function isWanted(environment: Readonly<Record<string, string | undefined>>): boolean {
-  const { OTEL_EXPORTER_OTLP_ENDPOINT: all, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: traces } = environment;
-  const isOff = environment['OTEL_SDK_DISABLED'] === 'true' || environment['OTEL_TRACES_EXPORTER'] === 'none';
-  return !isOff && [all, traces].some((endpoint) => endpoint !== undefined && endpoint.trim() !== '');
 }
 
 /** Descriptors reserved for the database, the log, admin connections and other files. */

@@ -57,7 +57,7 @@ export function postgresDatabase(url: string): ConfiguredDatabase {
   return {
     shown: shownUrl(url),
     isMissing: () => false,
-    openForServing: (replicaUrls) => openPostgresForServing(url, replicaUrls),
+    openForServing: (replicaUrl) => openPostgresForServing(url, replicaUrl),
     openForCommands: openToCommand,
     // Serving connections have a statement timeout.
     openForLongReads: openToCommand,
@@ -88,11 +88,10 @@ function openPostgresForCommands(url: string): OpenDatabase {
   return { ...opened, copyRows: copyIntoPostgres };
 }
 
-/** Connects on first use. `kysely` uses the primary, and `run` reads from a replica if one is current. */
-function openPostgresForServing(url: string, replicaUrls?: readonly string[]): OpenDatabase {
-  const primary = openServerPool(url, replicaUrls && refuseStandby);
-  const replicas = replicaUrls?.map((replicaUrl) => openServerPool(replicaUrl)) ?? [];
-  const router = new ReadRouter(primary, replicas);
+/** Connects on first use. `kysely` uses the primary, and `run` reads from the replica if it is current. */
+function openPostgresForServing(url: string, replicaUrl?: string | null): OpenDatabase {
+  const primary = openServerPool(url, replicaUrl === undefined ? undefined : refuseStandby);
+  const router = new ReadRouter(primary, replicaUrl == null ? null : openServerPool(replicaUrl));
   const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };
   return openDatabase(openKysely(pool), router);
 }

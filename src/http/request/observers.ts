@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
@@ -7,8 +6,9 @@ import type { ApiError } from '../response/errors.ts';
 
 /** A finished request. */
 export interface ObservedRequest {
-  readonly message: IncomingMessage;
   readonly id: string;
+  /** Of the trace that the client or a proxy named; null if none did. */
+  readonly traceId: string | null;
   readonly method: string;
   readonly route: string | null;
   readonly durationMs: number;
@@ -34,11 +34,11 @@ export function observeWhenClosed(
 ): void {
   const { raw: response } = reply;
   response.on('close', () => {
-    const { raw: message, id, method, caller, sentRows, refusal } = request;
+    const { id, headers, method, caller, sentRows, refusal } = request;
     const status = response.writableFinished ? response.statusCode : null;
     const observed = {
-      message,
       id,
+      traceId: parseTraceId(headers['traceparent']),
       method,
       route: request.routeOptions.url ?? null,
       durationMs: reply.elapsedTime,
@@ -52,15 +52,24 @@ export function observeWhenClosed(
   });
 }
 
+/** https://www.w3.org/TR/trace-context/#traceparent-header, in any version whose header begins like version 00. */
+function parseTraceId(header: string | string[] | undefined): string | null {
+  if (header === undefined) return null;
+  const [, traceId] =
+    /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/.exec(String(header)) ?? [];
+  return traceId ?? null;
+}
+
 /**
  * Logs one line per request, with the reason of a 4xx. It names the route and never the URL, because a path or query
  * can contain a secret by mistake.
  */
 export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
-  return ({ id, method, route, status, durationMs, partner, keyId, rows, refusal }) =>
+  return ({ id, traceId, method, route, status, durationMs, partner, keyId, rows, refusal }) =>
     log.info(
       {
         requestId: id,
+        ...(traceId !== null && { traceId }),
         method,
         route,
         status,

@@ -15,9 +15,9 @@ import { Workspace } from './workspace.ts';
  *
  * ```
  * client ──TLS──▶ nginx ─┬─▶ service ─┬─▶ PgBouncer ─┬─▶ primary
- *                        └─▶ service ─┤              └─▶ replica 1
- *                               │     └────────────────▶ replica 2
- *                               └─▶ Redis
+ *                        │            │              └─▶ replica 1, of the first service
+ *                        └─▶ service ─┼─▶ Redis
+ *                                     └─▶ replica 2, of the second
  * ```
  */
 export interface Cluster {
@@ -53,16 +53,24 @@ export async function startCluster(): Promise<Cluster> {
   const database = openForCommands(databaseConfig);
   opened.defer(() => database.close());
   await migrate(database, Date.now);
-  const replicas = await Promise.all([1, 2].map((number) => startReplica(workspace, `replica-${number}`, primary)));
-  const [pgbouncer, redis] = await Promise.all([startPgBouncer(workspace, primary, replicas), startRedis(workspace)]);
+  const [firstReplica, secondReplica] = await Promise.all([
+    startReplica(workspace, 'replica-1', primary),
+    startReplica(workspace, 'replica-2', primary),
+  ]);
+  const replicas = [firstReplica, secondReplica];
+  const [pgbouncer, redis] = await Promise.all([
+    startPgBouncer(workspace, primary, firstReplica),
+    startRedis(workspace),
+  ]);
   const environment = {
-    PDS_REPLICA_URLS: [pgbouncer.url(1), replicas[1]?.url].join(),
     PDS_REDIS_URL: redis.url,
     PDS_TRUSTED_PROXIES: '127.0.0.1',
   };
+  const start = (replicaUrl: string): Promise<ServicePart> =>
+    startServicePart(workspace, pgbouncer.url(), { ...environment, PDS_REPLICA_URL: replicaUrl });
   const [first, second, reference] = await Promise.all([
-    startServicePart(workspace, pgbouncer.url(), environment),
-    startServicePart(workspace, pgbouncer.url(), environment),
+    start(pgbouncer.url({ ofReplica: true })),
+    start(secondReplica.url),
     startServicePart(workspace, primary.url),
   ]);
   const services = [first, second];

@@ -5,7 +5,7 @@ import { Part } from './part.ts';
 import { ROLE, type PostgresPart } from './postgres.ts';
 import type { Workspace } from './workspace.ts';
 
-/** PgBouncer in transaction mode in front of every server of the cluster. */
+/** PgBouncer in transaction mode in front of a primary and its replica. */
 export class PgBouncerPart extends Part {
   readonly port: number;
 
@@ -21,9 +21,9 @@ export class PgBouncerPart extends Part {
     this.port = port;
   }
 
-  /** The URL of the primary or, by its number from 1, of a replica. */
-  url(replica?: number): string {
-    const database = replica === undefined ? ROLE.database : `${ROLE.database}_replica_${replica}`;
+  /** The URL of the primary or, if `ofReplica`, of the replica. */
+  url({ ofReplica = false } = {}): string {
+    const database = ofReplica ? `${ROLE.database}_replica` : ROLE.database;
     return `postgres://${ROLE.name}:${ROLE.password}@127.0.0.1:${this.port}/${database}?pgbouncer=true`;
   }
 }
@@ -32,7 +32,7 @@ export class PgBouncerPart extends Part {
 export async function startPgBouncer(
   workspace: Workspace,
   primary: PostgresPart,
-  replicas: readonly PostgresPart[],
+  replica: PostgresPart,
 ): Promise<PgBouncerPart> {
   const port = await findLastingPort();
   const [role] = await primary.query<{ line: string }>(
@@ -41,8 +41,7 @@ export async function startPgBouncer(
   const target = (server: PostgresPart): string => `host=127.0.0.1 port=${server.port}`;
   const configuration = fillIn('pgbouncer.ini', {
     'host=10.0.0.21 port=5432': target(primary),
-    'host=10.0.0.22 port=5432': target(replicas[0] ?? primary),
-    'host=10.0.0.23 port=5432': target(replicas[1] ?? primary),
+    'host=10.0.0.22 port=5432': target(replica),
     'listen_port = 6432': `listen_port = ${port}`,
     '/etc/pgbouncer/userlist.txt': workspace.write('userlist.txt', `${role?.line ?? ''}\n`),
   });
