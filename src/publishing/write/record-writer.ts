@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { isDraft } from '../../access/visibility/rules.ts';
 import { isOneOf } from '../../database/statement.ts';
 import { deleteRows, inBatches, insertRows, loadValues, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
@@ -148,7 +149,7 @@ export class RecordWriter {
     for (const { entry, record, before, row } of written) {
       if (entry === null) {
         // Only embedded text changed, which has no terms. Drafts are not in the index.
-        if (before !== null && !('status' in row && row.status === 'draft'))
+        if (before !== null && !('status' in row && isDraft(row)))
           index.markChanged(before.row, this.#context.release);
         continue;
       }

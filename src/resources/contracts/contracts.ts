@@ -18,8 +18,8 @@ import { indexed, indexedListing, updatedSince, withValue, words } from '../../p
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
+import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { findRecord } from '../granted.ts';
 import {
   CITY_SERVICE_EXAMPLE,
   COOP_EXAMPLE,

@@ -19,8 +19,8 @@ import {
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
+import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { findRecord } from '../granted.ts';
 import {
   count,
   solicitation,
@@ -127,7 +127,6 @@ export const listedSolicitations = indexed('solicitations', {
   text: finished(sql<string>`record.document`),
   bytes: sql<number>`octet_length(record.document)`,
   changesAt: closesAt,
-  isServed: sql<SqlBool>`record.status <> 'draft'`,
 });
 
 export const detailedSolicitations: ListedRecords = {

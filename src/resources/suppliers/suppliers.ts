@@ -20,8 +20,8 @@ import type { Services } from '../../services.ts';
 import { STATES } from '../../us-states.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
 import { abbreviationText } from '../certifications/certifications.ts';
+import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { findRecord } from '../granted.ts';
 
 const embeddedFields = {
   id: idText({ description: 'The id of the supplier.', examples: ['sup_md_00_061'] }),
