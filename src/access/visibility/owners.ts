@@ -69,7 +69,7 @@ export function ownersOf(kind: IndexedKind, row: OwnedRow): Set<string> {
   return new Set([EVERYTHING, ...owners]);
 }
 
-/** The owners whose ids are in columns of a kind. */
-function ownOwners(kind: IndexedKind): Owner[] {
+/** The owners whose ids are in columns of a kind, and whose grants show their records. */
+export function ownOwners(kind: IndexedKind): Owner[] {
   return shownBy(kind).flatMap(([owner, shown]) => (shown === 'own' ? [owner] : []));
 }

@@ -6,18 +6,33 @@ import type { IndexedKind, Kind } from '../../kinds.ts';
  */
 
 /**
- * What a partner can be granted, apart from everything: the owners of records. Each has the name of its grants in a
- * `Scope`; the column with its id in records; the parameter for the granted ids in SQL; and the table of the suppliers
- * that its contracts name.
+ * What a partner can be granted, apart from everything: the owners of records. Each has
+ *
+ * - `label` and `word`, its names in messages and on the command line;
+ * - `grants`, the name of its grants in a `Scope`;
+ * - `table`, and `column`, which has its id in the tables of records;
+ * - `suppliers`, the table of the suppliers that its contracts name;
+ * - `parameter`, for the granted ids in SQL.
  */
 export const OWNERS = {
   lead_entity: {
+    label: 'lead entity',
+    word: 'lead-entity',
     grants: 'leadEntities',
+    table: 'catalog.lead_entities',
     column: 'lead_entity_id',
-    parameter: 'lead_entities',
     suppliers: 'catalog.supplier_lead_entities',
+    parameter: 'lead_entities',
   },
-  coop: { grants: 'coops', column: 'coop_id', parameter: 'coops', suppliers: 'catalog.supplier_coops' },
+  coop: {
+    label: 'coop',
+    word: 'coop',
+    grants: 'coops',
+    table: 'catalog.coops',
+    column: 'coop_id',
+    suppliers: 'catalog.supplier_coops',
+    parameter: 'coops',
+  },
 } as const;
 
 /** As in `access.grants`, and the name of the owner's terms in the index. */

@@ -3,6 +3,7 @@ import type { Engine, ParameterValues } from '../../database/database.ts';
 import { isInList, parameter } from '../../database/statement.ts';
 import type { IndexedKind, Kind, NamedRefKind } from '../../kinds.ts';
 import type { Scope } from '../scope.ts';
+import { ownOwners } from './owners.ts';
 import { hasDrafts, OWNER_KINDS, OWNERS, RULES, shownBy, type Owner, type Shown } from './rules.ts';
 
 /* The scope in statements that do not use the index. */
@@ -74,6 +75,15 @@ export function isListed(engine: Engine, kind: NamedRefKind, key: ScopeKey): Raw
       where ${sql.ref(`contract.${OWNERS[self].column}`)} = named.id and ${isGranted(engine, owner, 'contract')})`,
     ),
   );
+}
+
+/** Whether an owner has records of a kind that its grant shows. Served by the index on the owner's column. */
+export function ownsShown(kind: IndexedKind, owner: Owner, id: RawBuilder<unknown>): RawBuilder<SqlBool> {
+  if (!ownOwners(kind).includes(owner)) return sql<SqlBool>`false`;
+  const owned = sql<SqlBool>`${sql.ref(`record.${OWNERS[owner].column}`)} = ${id}`;
+  const served = isServed(kind);
+  return sql<SqlBool>`exists (select 1 from ${sql.table(`catalog.${kind}`)} as record
+    where ${served === null ? owned : sql<SqlBool>`${owned} and ${served}`})`;
 }
 
 /** Whether the row has a granted owner of this kind. */
