@@ -30,7 +30,7 @@ export interface NamedSchema extends Schema {
   readonly $id: string;
 }
 
-interface Texts {
+export interface Texts {
   readonly description: string;
   readonly examples?: readonly string[];
 }

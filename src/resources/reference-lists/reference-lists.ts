@@ -5,27 +5,14 @@ import type { Engine } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
 import { firstRow, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
-import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 import { storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { keyedListing, listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
-
-/** A reference list's record, also embedded in others. A schema's `$id` is its name in the OpenAPI document. */
-export const namedRef = object(
-  {
-    id: idText({ description: 'The id, for filters.', examples: ['le_city_of_pittsburgh_d85d'] }),
-    name: filledText({ description: 'The name, for people.', examples: ['City of Pittsburgh'] }),
-  },
-  { $id: 'NamedRef', description: 'A lead entity, cooperative or city service.' },
-);
+import { CITY_SERVICE_EXAMPLE, COOP_EXAMPLE, LEAD_ENTITY_EXAMPLE, namedRef } from './fields.ts';
 
 const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
-
-export const LEAD_ENTITY_EXAMPLE = { id: 'le_city_of_pittsburgh_d85d', name: 'City of Pittsburgh' };
-export const COOP_EXAMPLE = { id: 'co_costars_963a', name: 'COSTARS' };
-export const CITY_SERVICE_EXAMPLE = { id: 'cs_adhesive_tape_1ae0', name: 'Adhesive tape' };
 
 const LISTS = [
   {
