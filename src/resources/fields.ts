@@ -8,7 +8,6 @@ import {
   timestamp as servedTimestamp,
   type NamedSchema,
   type Schema,
-  type Texts,
 } from '../http/openapi/openapi-schemas.ts';
 import type { Kind } from '../kinds.ts';
 
@@ -38,7 +37,7 @@ export interface Field<T = unknown, Name extends string = string> {
   readonly imported: ImportSchema | null;
   /** Null for a field that is only imported. */
   readonly served: Schema | null;
-  /** Its name in the import format; missing or empty if it is the same. */
+  /** Its name in the import format; missing if it is the same, which is `''` as a type. */
   readonly importedAs?: Name;
   /** The kind of the records that it embeds. The import format has their keys instead. */
   readonly embeds?: Kind;
@@ -88,20 +87,42 @@ const INTEGER: ImportSchema = {
 };
 const BOOLEAN: ImportSchema = { type: 'boolean', description: 'must be true or false' };
 
-export const text = (texts: Texts) => field<string>(TEXT, { type: 'string', ...texts });
-export const filledText = (texts: Texts) => field<string>(FILLED_TEXT, servedFilledText(texts));
-export const id = (texts: Texts) => field<string>(ID, idText(texts));
-export const boolean = (description: string) => field<boolean>(BOOLEAN, { type: 'boolean', description });
+/** The documentation of a field, with an example. */
+const textsOf = (description: string, example?: string) => {
+  return { description, ...(example !== undefined && { examples: [example] }) };
+};
+
+export function text(description: string, example?: string): Field<string, ''> {
+  return field(TEXT, { type: 'string', ...textsOf(description, example) });
+}
+
+export function filledText(description: string, example?: string): Field<string, ''> {
+  return field(FILLED_TEXT, servedFilledText(textsOf(description, example)));
+}
+
+export function id(description: string, example?: string): Field<string, ''> {
+  return field(ID, idText(textsOf(description, example)));
+}
+
+export function boolean(description: string): Field<boolean, ''> {
+  return field(BOOLEAN, { type: 'boolean', description });
+}
 
 export function timestamp(description: string, example?: string): Field<string, ''> {
   return field(TIMESTAMP, servedTimestamp(description, example));
 }
 
-/** @param reason reported for a value that is no such number. */
-export function integer(options: Parameters<typeof int64>[0], reason?: string): Field<number, ''> {
-  const { minimum } = options;
+/** @param options.reason reported for a value that is no such number. */
+export function integer(
+  description: string,
+  options: { readonly minimum?: number; readonly example?: number; readonly reason?: string } = {},
+): Field<number, ''> {
+  const { minimum, example, reason } = options;
   const bound = minimum === undefined ? {} : { minimum };
-  return field({ ...INTEGER, ...bound, ...(reason !== undefined && { description: reason }) }, int64(options));
+  return field(
+    { ...INTEGER, ...bound, ...(reason !== undefined && { description: reason }) },
+    int64({ ...bound, description, ...(example !== undefined && { examples: [example] }) }),
+  );
 }
 
 /** One of these texts. */
@@ -155,8 +176,8 @@ export interface Items<F extends Fields> {
   readonly schema: NamedSchema;
 }
 
-export function items<F extends Fields>(fields: F, name: Parameters<typeof servedObject>[1]): Items<F> {
-  return { fields, schema: servedObject(servedProperties(fields), name) };
+export function items<F extends Fields>($id: string, description: string, fields: F): Items<F> {
+  return { fields, schema: servedObject(servedProperties(fields), { $id, description }) };
 }
 
 /** A list of objects. */
@@ -204,8 +225,8 @@ export function servedProperties(
 
 /** The schema of an object of the import format with these fields. */
 export function importSchema(fields: Fields): ImportSchema {
-  const imported = Object.entries(fields).flatMap(([name, { imported: schema, importedAs = '', isAdded = false }]) =>
-    schema === null ? [] : [{ name: importedAs === '' ? name : importedAs, schema, isAdded }],
+  const imported = Object.entries(fields).flatMap(([served, { imported: schema, importedAs: name = served, isAdded = false }]) =>
+    schema === null ? [] : [{ name, schema, isAdded }],
   );
   return importObject(
     Object.fromEntries(imported.map(({ name, schema }) => [name, schema])),

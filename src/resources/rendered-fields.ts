@@ -18,9 +18,7 @@ export function fieldRenderer<F extends Fields>(
   const rendered = storedFields(fields).filter(
     ([, { isOfDetail = false }]) => part === 'all' || isOfDetail === (part === 'detail only'),
   );
-  const members = rendered.map(([name, { importedAs = '', embeds }]) => {
-    return { key: importedAs === '' ? name : importedAs, beginning: `${JSON.stringify(name)}:`, embeds };
-  });
+  const members = rendered.map(([name, { importedAs: key = name, embeds }]) => ({ key, embeds, beginning: `"${name}":` }));
   return (record, textOf) => {
     const values = record as Readonly<Record<string, unknown>>;
     let text = '';
@@ -42,20 +40,23 @@ function embeddedText(kind: Kind, keys: Embedded, textOf: TextOf | undefined): s
   return typeof keys === 'string' ? textOf(kind, keys) : `[${keys.map((key) => textOf(kind, key)).join(',')}]`;
 }
 
-/** Reads the fields that `fieldRenderer` rendered back from the parsed text: as in the import format. */
+/**
+ * Reads the fields that `fieldRenderer` rendered back from the parsed text: as in the import format, and undefined if they
+ * were added to the declaration after the text was rendered.
+ */
 export function readFields(fields: Fields, rendered: object): Record<string, unknown> {
   const values = rendered as Readonly<Record<string, unknown>>;
   return Object.fromEntries(
-    storedFields(fields).map(([name, { importedAs = '', embeds }]) => [
-      importedAs === '' ? name : importedAs,
+    storedFields(fields).map(([name, { importedAs = name, embeds }]) => [
+      importedAs,
       embeds === undefined ? values[name] : keysOf(embeds, values[name]),
     ]),
   );
 }
 
-function keysOf(kind: Kind, embedded: unknown): Embedded {
-  if (Array.isArray(embedded)) return embedded.map((each) => keysOf(kind, each) as string);
-  return embedded === null ? null : (embedded as Readonly<Record<string, string>>)[keyField(kind)] ?? null;
+function keysOf(kind: Kind, embedded: unknown): unknown {
+  if (Array.isArray(embedded)) return embedded.map((each) => keysOf(kind, each));
+  return (embedded as Readonly<Record<string, unknown>> | null | undefined)?.[keyField(kind)] ?? embedded;
 }
 
 /** The fields in the rendered text. */

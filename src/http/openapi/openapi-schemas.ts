@@ -30,7 +30,7 @@ export interface NamedSchema extends Schema {
   readonly $id: string;
 }
 
-export interface Texts {
+interface Texts {
   readonly description: string;
   readonly examples?: readonly string[];
 }

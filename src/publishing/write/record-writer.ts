@@ -69,7 +69,8 @@ export class RecordWriter {
       for (const entry of batch) {
         const { key, record } = entry;
         const before = stored.get(key) ?? null;
-        const isUnchanged = before !== null && JSON.stringify(before.record) === JSON.stringify(record);
+        const isUnchanged =
+          before?.isOutdated === false && JSON.stringify(before.record) === JSON.stringify(record);
         counts[before === null ? 'added' : isUnchanged ? 'unchanged' : 'changed'] += 1;
         if (!isUnchanged) changes.push({ key, record, entry, before });
       }

@@ -32,6 +32,8 @@ export interface Entry<K extends Kind> {
 export interface StoredRecord<K extends Kind> {
   readonly row: StoredRow<K>;
   readonly record: RecordOf[K];
+  /** Whether its text lacks a field, which was declared after the text was rendered. */
+  readonly isOutdated: boolean;
 }
 
 /** Texts loaded or rendered at once, in bytes: 500 of the longest contracts would take 1 GB. */
@@ -70,8 +72,10 @@ export async function loadStored<K extends Kind>(
   const complete = completerOf(RECORD_SCHEMAS[kind]);
   return new Map(
     (rows as StoredRow<K>[]).map((row) => {
-      const record = complete(fieldsOf(kind, row)) as RecordOf[K];
-      return ['abbreviation' in row ? row.abbreviation : row.id, { row, record }];
+      const fields = fieldsOf(kind, row);
+      const isOutdated = Object.values(fields).includes(undefined);
+      const record = complete(fields) as RecordOf[K];
+      return ['abbreviation' in row ? row.abbreviation : row.id, { row, record, isOutdated }];
     }),
   );
 }

@@ -1,5 +1,12 @@
-import { ABBREVIATION_PATTERN, MAX_ABBREVIATION_LENGTH, object, openEnum, refTo } from '../../http/openapi/openapi-schemas.ts';
-import { field, filledText, oneOf, servedProperties, TEXT, type Field, type RecordOf } from '../fields.ts';
+import {
+  ABBREVIATION_PATTERN,
+  filledText,
+  MAX_ABBREVIATION_LENGTH,
+  object,
+  openEnum,
+  refTo,
+} from '../../http/openapi/openapi-schemas.ts';
+import { field, oneOf, servedProperties, TEXT, type RecordOf } from '../fields.ts';
 
 /** An abbreviation, as certifications and suppliers return it. */
 export function abbreviationText(description: string) {
@@ -19,20 +26,18 @@ export const certificationType = openEnum(
   'The family of a certification. `sbe`: small-business and diversity certifications.',
 );
 
-const name: Field<string, ''> = {
-  ...filledText({ description: 'The full name, unique.', examples: ['Minority Business Enterprise'] }),
-  // The supplier filter takes comma-separated names: these would be ambiguous there.
-  imported: {
-    ...TEXT,
-    pattern: '^(?![\\s,])(?![\\s\\S]*,\\s*(?:,|$))[\\s\\S]*\\S$',
-    description:
-      'must be a string that is not blank, has no space at its ends, and something before and after each comma',
-  },
-};
-
 /** A line of `certifications.ndjson`, and a certification as it is served. */
 export const certificationFields = {
-  name,
+  // The supplier filter takes comma-separated names: those that the pattern refuses would be ambiguous there.
+  name: field<string>(
+    {
+      ...TEXT,
+      pattern: '^(?![\\s,])(?![\\s\\S]*,\\s*(?:,|$))[\\s\\S]*\\S$',
+      description:
+        'must be a string that is not blank, has no space at its ends, and something before and after each comma',
+    },
+    filledText({ description: 'The full name, unique.', examples: ['Minority Business Enterprise'] }),
+  ),
   type: oneOf(['sbe', 'technical'], refTo(certificationType)),
   abbreviation: field<string>(
     {

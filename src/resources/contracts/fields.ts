@@ -17,10 +17,10 @@ import { embeddedSupplier } from '../suppliers/fields.ts';
 
 /** A line of `contracts.ndjson`, and a contract as it is served. */
 export const contractFields = {
-  id: id({ description: 'The id of the contract.', examples: ['ctr_pa_01e60812_47883'] }),
-  name: filledText({ description: 'The name of the contract.', examples: ['MICROSOFT LICENSING'] }),
-  summary: nullable(text({ description: 'A short summary; null if there is none.' })),
-  description: nullable(text({ description: 'What the contract covers; null if there is no description.' })),
+  id: id('The id of the contract.', 'ctr_pa_01e60812_47883'),
+  name: filledText('The name of the contract.', 'MICROSOFT LICENSING'),
+  summary: nullable(text('A short summary; null if there is none.')),
+  description: nullable(text('What the contract covers; null if there is no description.')),
   lead_entity: reference(
     'lead_entity_id',
     'lead-entities',

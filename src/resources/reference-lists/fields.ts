@@ -3,8 +3,8 @@ import { filledText, id, servedProperties, type RecordOf } from '../fields.ts';
 
 /** A line of a reference list's file. */
 export const namedFields = {
-  id: id({ description: 'The id, for filters.', examples: ['le_city_of_pittsburgh_d85d'] }),
-  name: filledText({ description: 'The name, for people.', examples: ['City of Pittsburgh'] }),
+  id: id('The id, for filters.', 'le_city_of_pittsburgh_d85d'),
+  name: filledText('The name, for people.', 'City of Pittsburgh'),
 };
 
 /** Validated and completed. */

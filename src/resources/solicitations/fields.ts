@@ -27,79 +27,58 @@ export const solicitationStatus = openEnum(
   'The stored status. It stays `open` after the deadline; `is_open` is true only while bidding is possible.',
 );
 
-const nigpCode = items(
-  {
-    code: field<string>(
-      { ...TEXT, pattern: NIGP_PATTERN, description: 'must be an NIGP code of 3, 5, 7 or 11 digits' },
-      {
-        type: 'string',
-        minLength: 3,
-        maxLength: 11,
-        pattern: NIGP_PATTERN,
-        description: 'The NIGP class, zero-padded, of 3, 5, 7 or 11 digits.',
-        examples: ['91027'],
-      },
-    ),
-    description: text({ description: 'What the code means.' }),
-  },
-  { $id: 'SolicitationNigpCode', description: 'An NIGP code that the solicitation is tagged with.' },
-);
+const nigpCode = items('SolicitationNigpCode', 'An NIGP code that the solicitation is tagged with.', {
+  code: field<string>(
+    { ...TEXT, pattern: NIGP_PATTERN, description: 'must be an NIGP code of 3, 5, 7 or 11 digits' },
+    {
+      type: 'string',
+      minLength: 3,
+      maxLength: 11,
+      pattern: NIGP_PATTERN,
+      description: 'The NIGP class, zero-padded, of 3, 5, 7 or 11 digits.',
+      examples: ['91027'],
+    },
+  ),
+  description: text('What the code means.'),
+});
 
-const document = items(
-  {
-    id: integer({ description: 'The id of the document.' }),
-    name: filledText({ description: 'The name of the document.' }),
-    description: nullable(text({ description: 'What the document is; null if there is no description.' })),
-    file_type: nullable(text({ description: 'The type of the file; null if unknown.' })),
-    file_size: nullable(
-      integer({ minimum: 0, description: 'The size in bytes; null if unknown.' }, 'must be a whole number of bytes'),
-    ),
-  },
-  {
-    $id: 'SolicitationDocument',
-    description: 'Metadata of a supporting document; the file itself is not served.',
-  },
-);
+const document = items('SolicitationDocument', 'Metadata of a supporting document; the file itself is not served.', {
+  id: integer('The id of the document.'),
+  name: filledText('The name of the document.'),
+  description: nullable(text('What the document is; null if there is no description.')),
+  file_type: nullable(text('The type of the file; null if unknown.')),
+  file_size: nullable(
+    integer('The size in bytes; null if unknown.', { minimum: 0, reason: 'must be a whole number of bytes' }),
+  ),
+});
 
-const requestedItem = items(
-  {
-    id: integer({ description: 'The id of the item.' }),
-    name: filledText({ description: 'The name of the item.' }),
-    required: boolean('Whether bidders must supply it.'),
-    file_type: nullable(text({ description: 'The expected file type; null if any is accepted.' })),
-    allows_multiple: boolean('Whether bidders can supply more than one file.'),
-    instructions: nullable(text({ description: 'Instructions for bidders; null if there are none.' })),
-    template_document_id: nullable(
-      integer({ description: 'The `id` of the document that serves as its template; null if there is none.' }),
-    ),
-  },
-  { $id: 'SolicitationRequestedItem', description: 'An item that bidders are asked to supply.' },
-);
+const requestedItem = items('SolicitationRequestedItem', 'An item that bidders are asked to supply.', {
+  id: integer('The id of the item.'),
+  name: filledText('The name of the item.'),
+  required: boolean('Whether bidders must supply it.'),
+  file_type: nullable(text('The expected file type; null if any is accepted.')),
+  allows_multiple: boolean('Whether bidders can supply more than one file.'),
+  instructions: nullable(text('Instructions for bidders; null if there are none.')),
+  template_document_id: nullable(
+    integer('The `id` of the document that serves as its template; null if there is none.'),
+  ),
+});
 
-const notice = items(
-  {
-    id: integer({ description: 'The id of the notice.' }),
-    title: filledText({ description: 'The title of the notice.' }),
-    body: text({ description: 'The text of the notice.' }),
-    created_at: timestamp('When it was published.'),
-  },
-  { $id: 'SolicitationNotice', description: 'A public announcement of the issuer, such as an addendum.' },
-);
+const notice = items('SolicitationNotice', 'A public announcement of the issuer, such as an addendum.', {
+  id: integer('The id of the notice.'),
+  title: filledText('The title of the notice.'),
+  body: text('The text of the notice.'),
+  created_at: timestamp('When it was published.'),
+});
 
-const question = items(
-  {
-    id: integer({ description: 'The id of the question.' }),
-    title: filledText({ description: 'The title of the question.' }),
-    body: text({ description: 'The text of the question.' }),
-    answer: nullable(text({ description: 'The answer of the issuer; null until there is one.' })),
-    answered_at: nullable(timestamp('When it was answered.', '2030-02-04T09:00:00.000Z')),
-    created_at: timestamp('When it was asked.', '2030-02-01T09:00:00.000Z'),
-  },
-  {
-    $id: 'SolicitationQuestion',
-    description: 'A published question and its answer, without the name of the person who asked.',
-  },
-);
+const question = items('SolicitationQuestion', 'A published question and its answer, without the name of the person who asked.', {
+  id: integer('The id of the question.'),
+  title: filledText('The title of the question.'),
+  body: text('The text of the question.'),
+  answer: nullable(text('The answer of the issuer; null until there is one.')),
+  answered_at: nullable(timestamp('When it was answered.', '2030-02-04T09:00:00.000Z')),
+  created_at: timestamp('When it was asked.', '2030-02-01T09:00:00.000Z'),
+});
 
 /** A line of `solicitations.ndjson`, and a solicitation as it is served. */
 export const solicitationFields = {
@@ -119,21 +98,15 @@ export const solicitationFields = {
       examples: ['sol_fed_grants_gov_pa_12_295'],
     },
   ),
-  ref: integer(
-    {
-      minimum: 1,
-      description: 'Numeric public id. The detail route accepts it instead of `id`.',
-      examples: [10001],
-    },
-    'must be a positive whole number below 2^53',
-  ),
-  reference_number: filledText({ description: "The issuer's reference number.", examples: ['PA-12-295'] }),
-  title: filledText({
-    description: 'The title of the solicitation.',
-    examples: ['Drug Abuse Aspects of HIV/AIDS (R21)'],
+  ref: integer('Numeric public id. The detail route accepts it instead of `id`.', {
+    minimum: 1,
+    example: 10001,
+    reason: 'must be a positive whole number below 2^53',
   }),
+  reference_number: filledText("The issuer's reference number.", 'PA-12-295'),
+  title: filledText('The title of the solicitation.', 'Drug Abuse Aspects of HIV/AIDS (R21)'),
   status: oneOf(['draft', 'open', 'closed', 'awarded', 'cancelled'], refTo(solicitationStatus)),
-  issuing_organization: nullable(text({ description: 'The issuing organization; null if unknown.' })),
+  issuing_organization: nullable(text('The issuing organization; null if unknown.')),
   lead_entity: reference(
     'lead_entity_id',
     'lead-entities',
@@ -143,12 +116,8 @@ export const solicitationFields = {
   close_at: nullable(timestamp('When bidding closes. From then on `is_open` is false.', '2030-04-15T17:00:00.000Z')),
   questions_due_at: nullable(timestamp('Deadline for questions.', '2030-02-15T17:00:00.000Z')),
   intent_to_bid_due_at: nullable(timestamp('Deadline for registering intent to bid.', '2030-03-01T17:00:00.000Z')),
-  description: ofDetail(
-    nullable(text({ description: 'The goods or services to be procured; null if there is no description.' })),
-  ),
-  require_intent_registration: ofDetail(
-    boolean('Whether bidders must register their intent before they submit.'),
-  ),
+  description: ofDetail(nullable(text('The goods or services to be procured; null if there is no description.'))),
+  require_intent_registration: ofDetail(boolean('Whether bidders must register their intent before they submit.')),
   created_at: ofDetail(timestamp('When it was created.', '2030-01-08T09:00:00.000Z')),
   is_open: added<never>(null, {
     type: 'boolean',

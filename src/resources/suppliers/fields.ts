@@ -28,8 +28,8 @@ const state: ImportSchema = {
 
 /** A line of `suppliers.ndjson`, and a supplier as it is served. */
 export const supplierFields = {
-  id: id({ description: 'The id of the supplier.', examples: ['sup_md_00_061'] }),
-  name: filledText({ description: 'The name of the supplier.', examples: ['ATS CALL CENTERS, INC.'] }),
+  id: id('The id of the supplier.', 'sup_md_00_061'),
+  name: filledText('The name of the supplier.', 'ATS CALL CENTERS, INC.'),
   short_intro: unserved<string | null>(orNull(TEXT)),
   about: unserved<string | null>(orNull(TEXT)),
   states_served: field<string[]>(setOf(state, 'PA', { isSorted: true }), {
@@ -57,16 +57,15 @@ export const supplierFields = {
   }),
   city_service_ids: unserved<string[]>(setOf(TEXT, 'cs_1', { isSorted: true })),
   location: nullable(
-    text({
-      description:
-        'The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any ' +
+    text(
+      'The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any ' +
         'text, or null.',
-      examples: ['Glen Burnie, MD'],
-    }),
+      'Glen Burnie, MD',
+    ),
   ),
-  logo: nullable(text({ description: 'The logo, usually its address; null if there is none.' })),
-  email: nullable(text({ description: 'The contact e-mail address; null if there is none.' })),
-  website: nullable(text({ description: 'The website; null if there is none.' })),
+  logo: nullable(text('The logo, usually its address; null if there is none.')),
+  email: nullable(text('The contact e-mail address; null if there is none.')),
+  website: nullable(text('The website; null if there is none.')),
   updated_at: updatedAt('When anything in this record last changed.'),
 };
 
