@@ -1,8 +1,8 @@
 import type { IndexedKind, Kind } from '../../kinds.ts';
 
 /*
- * Who sees which record. Everything that depends on it follows from the two tables in this file: conditions of the index
- * and of SQL, departures, and what partners lose by an import. `docs/visibility.md` lists where.
+ * The rules of who sees which record. Everything that depends on them follows from the two tables in this file: conditions
+ * of the index and of SQL, departures, and what partners lose by an import. `docs/visibility.md` lists the code.
  */
 
 /**

@@ -87,8 +87,8 @@ async function loadRows({ engine, kysely }: Database, kind: Kind, keys: readonly
 }
 
 /** Reads a rendered record back: the fields of the import format, in any order. */
-function fieldsOf(kind: Kind, row: { readonly document: string; readonly detail?: string }): object {
-  const { document, detail = '' } = row;
+function fieldsOf(kind: Kind, row: object): object {
+  const { document, detail = '' } = row as { readonly document: string; readonly detail?: string };
   const fields = readFields(FIELDS[kind], JSON.parse(isIndexed(kind) ? `${document}${detail}}` : document) as object);
   if (kind !== 'suppliers') return fields;
   const { certifications_all, city_services, short_intro, about } = row as StoredRow<'suppliers'>;
