@@ -122,10 +122,7 @@ export function storedWhole(table: string, key: string): ListedRecords {
 }
 
 /** Records found by the index. */
-export function indexed(
-  kind: IndexedKind,
-  texts: Pick<ListedRecords, 'text' | 'bytes' | 'changesAt'>,
-): ListedRecords {
+export function indexed(kind: IndexedKind, texts: Pick<ListedRecords, 'text' | 'bytes' | 'changesAt'>): ListedRecords {
   return { name: kind, table: kind, key: 'id', foundBy: 'position', isServed: isServed(kind), ...texts };
 }
 

@@ -132,7 +132,10 @@ export function oneOf<const T extends string>(values: readonly T[], served: Sche
 
 /** A field that can be null, or left out of an import. */
 export function nullable<T>({ imported, served }: Field<T, ''>): Field<T | null, ''> {
-  return field(orNull(imported as ImportSchema), servedNullable(served as Schema & { type: string }));
+  return {
+    imported: imported && orNull(imported),
+    served: served && servedNullable(served as Schema & { type: string }),
+  };
 }
 
 /** A value that can be null or left out. */
@@ -225,8 +228,9 @@ export function servedProperties(
 
 /** The schema of an object of the import format with these fields. */
 export function importSchema(fields: Fields): ImportSchema {
-  const imported = Object.entries(fields).flatMap(([served, { imported: schema, importedAs: name = served, isAdded = false }]) =>
-    schema === null ? [] : [{ name, schema, isAdded }],
+  const imported = Object.entries(fields).flatMap(
+    ([served, { imported: schema, importedAs: name = served, isAdded = false }]) =>
+      schema === null ? [] : [{ name, schema, isAdded }],
   );
   return importObject(
     Object.fromEntries(imported.map(({ name, schema }) => [name, schema])),

@@ -18,7 +18,11 @@ export function fieldRenderer<F extends Fields>(
   const rendered = storedFields(fields).filter(
     ([, { isOfDetail = false }]) => part === 'all' || isOfDetail === (part === 'detail only'),
   );
-  const members = rendered.map(([name, { importedAs: key = name, embeds }]) => ({ key, embeds, beginning: `"${name}":` }));
+  const members = rendered.map(([name, { importedAs: key = name, embeds }]) => ({
+    key,
+    embeds,
+    beginning: `"${name}":`,
+  }));
   return (record, textOf) => {
     const values = record as Readonly<Record<string, unknown>>;
     let text = '';

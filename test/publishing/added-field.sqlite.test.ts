@@ -11,10 +11,15 @@ import type { AddedField } from './added-field-process.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
+const PROCESS = 'test/publishing/added-field-process.ts';
+
 /** What adds a field to contracts: by file, the text before which it inserts another. */
 const EDITS: Readonly<Record<string, readonly (readonly [before: string, inserted: string])[]>> = {
   'src/resources/contracts/fields.ts': [
-    ['  lead_entity: reference(', "  funding: nullable(text('How the contract is paid for; null if unknown.', 'A grant')),\n"],
+    [
+      '  lead_entity: reference(',
+      "  funding: nullable(text('How the contract is paid for; null if unknown.', 'A grant')),\n",
+    ],
   ],
   'test/model/records.ts': [
     ["'description', 'coop_id']", "'funding', "],
@@ -31,13 +36,12 @@ test('a field needs one declaration, and the model: checks, texts, responses, do
   const lines = { ...SMALL_CATALOG, contracts: [{ ...first, funding: 'A grant, once' }, ...others] };
   await expect(publishLines(made.database, lines)).rejects.toThrow('is not a field of this record');
 
-  const seen = await withImportDirectory(lines, (directory) =>
-    inEditedCopy((copy) => {
-      const script = join(copy, 'test/publishing/added-field-process.ts');
-      const path = (made.config as { path: string }).path;
-      return JSON.parse(execFileSync(process.execPath, [script, path, directory, key], { encoding: 'utf8' })) as AddedField;
-    }),
-  );
+  const { path } = made.config as { path: string };
+  const seen = await withImportDirectory(lines, (directory) => {
+    const run = (copy: string): string =>
+      execFileSync(process.execPath, [join(copy, PROCESS), path, directory, key], { encoding: 'utf8' });
+    return Promise.resolve(JSON.parse(inEditedCopy(run)) as AddedField);
+  });
 
   // Also in a record that an earlier version rendered, and of which the import has nothing new.
   expect(seen.served).toMatchObject([
@@ -52,7 +56,8 @@ test('a field needs one declaration, and the model: checks, texts, responses, do
 });
 
 test('CONTRIBUTING.md names every file that it touches', () => {
-  const [, section = ''] = /\n## Adding a field\n(.*?)\n## /s.exec(readFileSync(`${ROOT}CONTRIBUTING.md`, 'utf8')) ?? [];
+  const [, section = ''] =
+    /\n## Adding a field\n(.*?)\n## /s.exec(readFileSync(`${ROOT}CONTRIBUTING.md`, 'utf8')) ?? [];
   const touched = Object.keys(EDITS).map((file) => file.replace('resources/contracts', 'resources/<name>'));
   expect(touched.filter((file) => !section.includes(`\`${file}\``))).toEqual([]);
 });
@@ -61,8 +66,7 @@ test('CONTRIBUTING.md names every file that it touches', () => {
 function inEditedCopy<T>(work: (copy: string) => T): T {
   const copy = mkdtempSync(join(tmpdir(), 'pds-added-field-'));
   try {
-    const copied = ['src', 'test/model', 'test/publishing/added-field-process.ts'];
-    for (const path of copied) cpSync(join(ROOT, path), join(copy, path), { recursive: true });
+    for (const path of ['src', 'test/model', PROCESS]) cpSync(join(ROOT, path), join(copy, path), { recursive: true });
     mkdirSync(join(copy, 'test'), { recursive: true });
     for (const name of readdirSync(ROOT)) {
       if (name !== 'src' && name !== 'test' && name !== '.git') symlinkSync(join(ROOT, name), join(copy, name));

@@ -131,16 +131,14 @@ function templates(engine: Engine): Template[] {
       recordStatement(build()),
     ]),
     ...NAMED_REF_KINDS.flatMap((kind) =>
-      (RULES[kind] === null ? (['everything'] as const) : (['everything', 'granted'] as const)).map(
-        (key): Template => [
-          'lists',
-          `ids of ${TABLE_OF[kind]}, ${key}`,
-          key === 'everything'
-            ? 'The next ids of a reference list that the partner sees all of.'
-            : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
-          namedRefIds(engine, kind, key),
-        ],
-      ),
+      (RULES[kind] === null ? (['everything'] as const) : (['everything', 'granted'] as const)).map((key): Template => [
+        'lists',
+        `ids of ${TABLE_OF[kind]}, ${key}`,
+        key === 'everything'
+          ? 'The next ids of a reference list that the partner sees all of.'
+          : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
+        namedRefIds(engine, kind, key),
+      ]),
     ),
     ...FEED_RECORDS.flatMap(([kind, listed]): Template[] => [
       ...(['list', 'range'] as const).map((by): Template => [

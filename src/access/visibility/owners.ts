@@ -30,8 +30,7 @@ export function ownersShowing(kind: IndexedKind, scope: Scope): GrantedOwner[] {
 export function includesScope(scope: Scope, other: Scope): boolean {
   if (scope === other || scope.everythingSince !== null) return true;
   return (
-    other.everythingSince === null &&
-    grantedOwners(other).every(({ owner, id }) => scope[OWNERS[owner].grants].has(id))
+    other.everythingSince === null && grantedOwners(other).every(({ owner, id }) => scope[OWNERS[owner].grants].has(id))
   );
 }
 
@@ -53,7 +52,11 @@ export interface OwnedRow {
 
 /** The columns of {@link OwnedRow} that the rows of a kind have. */
 export function ownerColumns(kind: IndexedKind): (keyof OwnedRow)[] {
-  return ['id', ...ownOwners(kind).map((owner) => OWNERS[owner].column), ...(hasDrafts(kind) ? ['status' as const] : [])];
+  return [
+    'id',
+    ...ownOwners(kind).map((owner) => OWNERS[owner].column),
+    ...(hasDrafts(kind) ? ['status' as const] : []),
+  ];
 }
 
 /**

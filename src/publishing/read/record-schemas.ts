@@ -52,9 +52,9 @@ export const FIELDS = {
 export type RecordOf = { [K in Kind]: RecordFrom<(typeof FIELDS)[K]> };
 
 /** The schema of a line that adds or replaces a record. */
-export const RECORD_SCHEMAS = Object.fromEntries(
-  KINDS.map((kind) => [kind, importSchema(FIELDS[kind])]),
-) as Readonly<Record<Kind, ImportSchema>>;
+export const RECORD_SCHEMAS = Object.fromEntries(KINDS.map((kind) => [kind, importSchema(FIELDS[kind])])) as Readonly<
+  Record<Kind, ImportSchema>
+>;
 
 /** The schema of a line that removes a record; `key` is its key field. */
 export function removalSchema(key: 'id' | 'abbreviation'): object {

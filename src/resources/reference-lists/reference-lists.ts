@@ -77,11 +77,7 @@ interface NamedRefId {
  * The IDs after the parameter `after` of lead entities or coops that are granted or named by a visible contract, or of
  * all city services; a single row without an ID if there are none. Served by the primary key.
  */
-export function namedRefIds(
-  engine: Engine,
-  kind: NamedRefKind,
-  key: ScopeKey,
-): RawBuilder<NamedRefId> {
+export function namedRefIds(engine: Engine, kind: NamedRefKind, key: ScopeKey): RawBuilder<NamedRefId> {
   return sql<NamedRefId>`
     select state.catalog, listed.id
     from (select ${catalogState} as catalog) as state

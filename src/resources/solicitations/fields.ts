@@ -71,14 +71,18 @@ const notice = items('SolicitationNotice', 'A public announcement of the issuer,
   created_at: timestamp('When it was published.'),
 });
 
-const question = items('SolicitationQuestion', 'A published question and its answer, without the name of the person who asked.', {
-  id: integer('The id of the question.'),
-  title: filledText('The title of the question.'),
-  body: text('The text of the question.'),
-  answer: nullable(text('The answer of the issuer; null until there is one.')),
-  answered_at: nullable(timestamp('When it was answered.', '2030-02-04T09:00:00.000Z')),
-  created_at: timestamp('When it was asked.', '2030-02-01T09:00:00.000Z'),
-});
+const question = items(
+  'SolicitationQuestion',
+  'A published question and its answer, without the name of the person who asked.',
+  {
+    id: integer('The id of the question.'),
+    title: filledText('The title of the question.'),
+    body: text('The text of the question.'),
+    answer: nullable(text('The answer of the issuer; null until there is one.')),
+    answered_at: nullable(timestamp('When it was answered.', '2030-02-04T09:00:00.000Z')),
+    created_at: timestamp('When it was asked.', '2030-02-01T09:00:00.000Z'),
+  },
+);
 
 /** A line of `solicitations.ndjson`, and a solicitation as it is served. */
 export const solicitationFields = {
