@@ -1,4 +1,4 @@
-import type { NamedRecord } from '../src/resources/fields.ts';
+import type { NamedRecord } from '../src/resources/reference-lists/fields.ts';
 
 /** An invented solicitation's title, NIGP code and description. */
 export type Subject = readonly [title: string, code: string, description: string];

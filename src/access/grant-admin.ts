@@ -7,6 +7,7 @@ import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { getPartnerId } from './partner-admin.ts';
 import { recordScopeChange } from './scope.ts';
+import { OWNER_KINDS, OWNERS, type Owner } from './visibility/rules.ts';
 
 /** The grants that one command adds or removes: lead entities and coops by ID. */
 export interface Grants {
@@ -23,21 +24,13 @@ export interface Grant {
   readonly grantedAt: string;
 }
 
-/** The kinds of grant: value in `access.grants`, table, and names in messages and in `pds find`. */
-const KINDS = {
-  leadEntities: { kind: 'lead_entity', table: 'catalog.lead_entities', label: 'lead entity', word: 'lead-entity' },
-  coops: { kind: 'coop', table: 'catalog.coops', label: 'coop', word: 'coop' },
-} as const;
-
-type GrantKind = (typeof KINDS)[keyof typeof KINDS];
-
 async function forEachKind(
   { leadEntities, coops }: Grants,
-  work: (kind: GrantKind, ids: readonly string[]) => Promise<string[]>,
+  work: (owner: Owner, ids: readonly string[]) => Promise<string[]>,
 ): Promise<Pick<Grants, 'leadEntities' | 'coops'>> {
   return {
-    leadEntities: leadEntities.length === 0 ? [] : await work(KINDS.leadEntities, leadEntities),
-    coops: coops.length === 0 ? [] : await work(KINDS.coops, coops),
+    leadEntities: leadEntities.length === 0 ? [] : await work('lead_entity', leadEntities),
+    coops: coops.length === 0 ? [] : await work('coop', coops),
   };
 }
 
@@ -60,14 +53,14 @@ export function grant(
     const partnerId = await getPartnerId(transaction, partnerName);
     const missing = {
       everything: false,
-      ...(await forEachKind(requested, (kind, ids) => missingFromCatalog(transaction, kind, ids))),
+      ...(await forEachKind(requested, (owner, ids) => missingFromCatalog(transaction, owner, ids))),
     };
     if (isSomething(missing))
       throw new OperatorError(`not in the catalog: ${named(missing)}. Nothing was granted.${findWith(missing)}`);
 
     const granted: Grants = {
       everything: requested.everything && (await setEverything(transaction, partnerId, timestamp)),
-      ...(await forEachKind(requested, (kind, ids) => insertGrants(transaction, partnerId, kind, ids, timestamp))),
+      ...(await forEachKind(requested, (owner, ids) => insertGrants(transaction, partnerId, owner, ids, timestamp))),
     };
     if (isSomething(granted)) {
       await recordScopeChange(transaction, partnerId, timestamp, null);
@@ -91,7 +84,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     const partnerId = await getPartnerId(transaction, partnerName);
     const revoked: Grants = {
       everything: requested.everything && (await setEverything(transaction, partnerId, null)),
-      ...(await forEachKind(requested, (kind, ids) => deleteGrants(transaction, partnerId, kind, ids))),
+      ...(await forEachKind(requested, (owner, ids) => deleteGrants(transaction, partnerId, owner, ids))),
     };
     const notGranted = without(requested, revoked);
     if (isSomething(notGranted)) {
@@ -118,18 +111,18 @@ export async function listGrants(
 ): Promise<{ leadEntities: Grant[]; coops: Grant[] }> {
   const partnerId = await getPartnerId(database, partnerName);
   return {
-    leadEntities: await grantsOfKind(database, partnerId, KINDS.leadEntities),
-    coops: await grantsOfKind(database, partnerId, KINDS.coops),
+    leadEntities: await grantsOf(database, partnerId, 'lead_entity'),
+    coops: await grantsOf(database, partnerId, 'coop'),
   };
 }
 
 async function missingFromCatalog(
   { engine, kysely }: Database,
-  { table }: GrantKind,
+  owner: Owner,
   ids: readonly string[],
 ): Promise<string[]> {
   const rows = await kysely
-    .selectFrom(table)
+    .selectFrom(OWNERS[owner].table)
     .select('id')
     .where((eb) => isOneOf(engine, eb.ref('id'), ids))
     .execute();
@@ -150,15 +143,15 @@ async function setEverything({ kysely }: Database, partnerId: number, since: str
 async function insertGrants(
   { engine, kysely }: Database,
   partnerId: number,
-  { kind, table }: GrantKind,
+  owner: Owner,
   ids: readonly string[],
   timestamp: string,
 ): Promise<string[]> {
   // Selected from the catalog, since one parameter per row would limit the number of ids.
   const { rows } = await sql<{ resource_id: string }>`
     insert into access.grants (partner_id, kind, resource_id, granted_at)
-    select cast(${partnerId} as bigint), ${sql.lit(kind)}, id, cast(${timestamp} as text)
-    from ${sql.table(table)} where ${isOneOf(engine, sql.ref('id'), ids)}
+    select cast(${partnerId} as bigint), ${sql.lit(owner)}, id, cast(${timestamp} as text)
+    from ${sql.table(OWNERS[owner].table)} where ${isOneOf(engine, sql.ref('id'), ids)}
     on conflict do nothing returning resource_id`.execute(kysely);
   return rows.map((row) => row.resource_id);
 }
@@ -166,26 +159,26 @@ async function insertGrants(
 async function deleteGrants(
   { engine, kysely }: Database,
   partnerId: number,
-  { kind }: GrantKind,
+  owner: Owner,
   ids: readonly string[],
 ): Promise<string[]> {
   const deleted = await kysely
     .deleteFrom('access.grants')
     .where('partner_id', '=', partnerId)
-    .where('kind', '=', kind)
+    .where('kind', '=', owner)
     .where((eb) => isOneOf(engine, eb.ref('resource_id'), ids))
     .returning('resource_id')
     .execute();
   return deleted.map((row) => row.resource_id);
 }
 
-async function grantsOfKind({ kysely }: Database, partnerId: number, { kind, table }: GrantKind): Promise<Grant[]> {
+async function grantsOf({ kysely }: Database, partnerId: number, owner: Owner): Promise<Grant[]> {
   return kysely
     .selectFrom('access.grants as granted')
-    .leftJoin(`${table} as named`, 'named.id', 'granted.resource_id')
+    .leftJoin(`${OWNERS[owner].table} as named`, 'named.id', 'granted.resource_id')
     .select(['granted.resource_id as id', 'granted.granted_at as grantedAt', 'named.name'])
     .where('granted.partner_id', '=', partnerId)
-    .where('granted.kind', '=', kind)
+    .where('granted.kind', '=', owner)
     .orderBy('granted.resource_id')
     .execute();
 }
@@ -199,12 +192,11 @@ function detailsOf({ everything, leadEntities, coops }: Grants): Record<string, 
 }
 
 function isSomething(grants: Grants): boolean {
-  return grants.everything || kindsIn(grants).length > 0;
+  return grants.everything || ownersIn(grants).length > 0;
 }
 
-function kindsIn(grants: Grants): { kind: GrantKind; ids: readonly string[] }[] {
-  const both = (['leadEntities', 'coops'] as const).map((name) => ({ kind: KINDS[name], ids: grants[name] }));
-  return both.filter(({ ids }) => ids.length > 0);
+function ownersIn(grants: Grants): { owner: Owner; ids: readonly string[] }[] {
+  return OWNER_KINDS.map((owner) => ({ owner, ids: grants[OWNERS[owner].grants] })).filter(({ ids }) => ids.length > 0);
 }
 
 function without(all: Grants, removed: Grants): Grants {
@@ -217,11 +209,11 @@ function without(all: Grants, removed: Grants): Grants {
 
 /** A sentence with the command that finds IDs of these kinds, after a space. */
 function findWith(grants: Grants): string {
-  const commands = kindsIn(grants).map(({ kind }) => `"pds find ${kind.word} TEXT"`);
+  const commands = ownersIn(grants).map(({ owner }) => `"pds find ${OWNERS[owner].word} TEXT"`);
   return commands.length === 0 ? '' : ` Find ids by name with ${commands.join(' or ')}`;
 }
 
 function named(grants: Grants): string {
-  const ids = kindsIn(grants).flatMap(({ kind, ids: idsOfKind }) => idsOfKind.map((id) => `${kind.label} "${id}"`));
+  const ids = ownersIn(grants).flatMap((each) => each.ids.map((id) => `${OWNERS[each.owner].label} "${id}"`));
   return [...(grants.everything ? ['everything'] : []), ...ids].join(', ');
 }

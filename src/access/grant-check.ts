@@ -3,6 +3,8 @@ import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/statement.ts';
 import type { Kind } from '../kinds.ts';
 import { parseStoredKinds } from './partner-records.ts';
+import { OWNER_KINDS, OWNERS, type Owner } from './visibility/rules.ts';
+import { ownsShown } from './visibility/scope-sql.ts';
 
 /** A partner that sees only what it was granted, not everything. */
 export interface GrantedPartner {
@@ -72,43 +74,33 @@ export async function findIdleGrants(database: Database, partners: readonly Gran
   });
 }
 
-interface Owner {
-  /** Whether it has contracts, and so suppliers. */
+/** The kinds of which the grant of an owner shows records. */
+interface OwnedKinds {
+  /** Contracts, and so suppliers. */
   readonly contracts: boolean;
-  /** Whether it has solicitations that are published. */
   readonly solicitations: boolean;
 }
-
-const TABLES = { lead_entity: 'catalog.lead_entities', coop: 'catalog.coops' } as const;
 
 /** Served by the primary keys, and the indexes of contracts and solicitations on their owners. */
 async function readOwners(
   { engine, kysely }: Database,
-  kind: keyof typeof TABLES,
+  owner: Owner,
   ids: ReadonlySet<string>,
-): Promise<Map<string, Owner>> {
+): Promise<Map<string, OwnedKinds>> {
   if (ids.size === 0) return new Map();
   const id = sql.ref('owner.id');
-  // A coop grant gives no access to solicitations.
-  const solicitations =
-    kind === 'coop'
-      ? sql`false`
-      : sql`exists (select 1 from catalog.solicitations where lead_entity_id = ${id} and status <> 'draft')`;
-  const { rows } = await sql<{
-    id: string;
-    contracts: unknown;
-    solicitations: unknown;
-  }>`select ${id} as id, ${solicitations} as solicitations,
-      exists (select 1 from catalog.contracts where ${sql.ref(`${kind}_id`)} = ${id}) as contracts
-    from ${sql.table(TABLES[kind])} as owner where ${isOneOf(engine, id, [...ids])}`.execute(kysely);
+  const { rows } = await sql<{ id: string; contracts: unknown; solicitations: unknown }>`
+    select ${id} as id, ${ownsShown('contracts', owner, id)} as contracts,
+      ${ownsShown('solicitations', owner, id)} as solicitations
+    from ${sql.table(OWNERS[owner].table)} as owner where ${isOneOf(engine, id, [...ids])}`.execute(kysely);
   // SQLite's booleans are numbers.
-  const toOwner = (row: (typeof rows)[number]): Owner => {
+  const toOwned = (row: (typeof rows)[number]): OwnedKinds => {
     return { contracts: Boolean(row.contracts), solicitations: Boolean(row.solicitations) };
   };
-  return new Map(rows.map((row) => [row.id, toOwner(row)]));
+  return new Map(rows.map((row) => [row.id, toOwned(row)]));
 }
 
-function seesNothing({ kinds }: GrantedPartner, owners: readonly (Owner | undefined)[]): boolean {
+function seesNothing({ kinds }: GrantedPartner, owners: readonly (OwnedKinds | undefined)[]): boolean {
   const mayRequest = (kind: Kind): boolean => kinds?.includes(kind) ?? true;
   const [contracts, solicitations] = [mayRequest('contracts') || mayRequest('suppliers'), mayRequest('solicitations')];
   if (!contracts && !solicitations) return false;
@@ -121,8 +113,10 @@ function seesNothing({ kinds }: GrantedPartner, owners: readonly (Owner | undefi
 const MAX_LISTED = 5;
 
 /** Lead entities and coops in a sentence: `lead entity "le_a", coop "co_x"`. */
-export function namedOwners({ leadEntities, coops }: Pick<IdleGrants, 'leadEntities' | 'coops'>): string {
-  const named = [...leadEntities.map((owner) => `lead entity "${owner}"`), ...coops.map((owner) => `coop "${owner}"`)];
+export function namedOwners(owners: Pick<IdleGrants, 'leadEntities' | 'coops'>): string {
+  const named = OWNER_KINDS.flatMap((owner) =>
+    owners[OWNERS[owner].grants].map((id) => `${OWNERS[owner].label} "${id}"`),
+  );
   const more = named.length - MAX_LISTED;
   return named.slice(0, MAX_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Scope } from '../access/scope.ts';
+import { ownersShowing } from '../access/visibility/owners.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { sliceableTimestamp, TIMESTAMP_BITS } from './bit-slices.ts';
 import {
@@ -136,12 +137,11 @@ export function closes(comparison: 'at least' | 'at most', timestamp: string): C
   return { key: `${CLOSE_AT} ${comparison} ${timestamp}`, terms: [], comparison: value };
 }
 
-/** The terms of the lead entities and coops granted at this timestamp or later; of all granted ones if null. */
-function ownersIn({ leadEntities, coops }: Scope, kind: IndexedKind, since: string | null): string[] {
-  const grantedIn = (grants: ReadonlyMap<string, string>, facet: Facet): string[] =>
-    [...grants].flatMap(([id, grantedAt]) => (since === null || grantedAt >= since ? [facetTerm(facet, id)] : []));
-  // A coop grant gives access to contracts and their suppliers, but not to solicitations.
-  return [...grantedIn(leadEntities, 'lead_entity'), ...(kind === 'solicitations' ? [] : grantedIn(coops, 'coop'))];
+/** The terms of the owners that show the kind and were granted at this timestamp or later; of all of them if null. */
+function ownersIn(scope: Scope, kind: IndexedKind, since: string | null): string[] {
+  return ownersShowing(kind, scope).flatMap(({ owner, id, grantedAt }) =>
+    since === null || grantedAt >= since ? [facetTerm(owner, id)] : [],
+  );
 }
 
 function digestOf(terms: readonly string[]): string {

@@ -1,3 +1,4 @@
+import { isDraft } from '../access/visibility/rules.ts';
 import type { ContractRow, SolicitationRow, SupplierRow } from '../database/tables.ts';
 import { stateOfLocation } from '../us-states.ts';
 import type { IndexedKind } from '../kinds.ts';
@@ -115,7 +116,7 @@ const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms }
   },
   solicitations(row) {
     // Drafts are never served, so never found.
-    if (row.status === 'draft') return { texts: [], terms: [] };
+    if (isDraft(row)) return { texts: [], terms: [] };
     const { title, reference_number, description } = JSON.parse(`${row.document}${row.detail}}`) as {
       title: string;
       reference_number: string;

@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { sql, type RawBuilder } from 'kysely';
 import type { Scope } from '../access/scope.ts';
+import { EVERYTHING, grantedOwners, ownerKey } from '../access/visibility/owners.ts';
 import { compareBytewise } from '../bytewise.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
@@ -186,14 +187,11 @@ function firstInOrder(ids: readonly string[]): string | null {
 }
 
 /** The owners that a partner was granted, each with the timestamp after which it is told what leaves them. */
-function ownersIn(
-  { everythingSince, leadEntities, coops }: Scope,
-  { from }: ChangedSince,
-): [owner: string, after: string][] {
+function ownersIn(scope: Scope, { from }: ChangedSince): [owner: string, after: string][] {
+  const { everythingSince } = scope;
   const grants = [
-    ...(everythingSince === null ? [] : [['everything', everythingSince] as const]),
-    ...Array.from(leadEntities, ([id, grantedAt]) => [`lead_entity:${id}`, grantedAt] as const),
-    ...Array.from(coops, ([id, grantedAt]) => [`coop:${id}`, grantedAt] as const),
+    ...(everythingSince === null ? [] : [[EVERYTHING, everythingSince] as const]),
+    ...grantedOwners(scope).map(({ owner, id, grantedAt }) => [ownerKey(owner, id), grantedAt] as const),
   ];
   const before = addMilliseconds(from, -1);
   return grants.map(([owner, grantedAt]) => [owner, grantedAt > before ? grantedAt : before]);

@@ -1,5 +1,6 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
+import { isServed } from '../access/visibility/scope-sql.ts';
 import type { Engine, OpenDatabase } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, joinedTexts, listedKeys, parameter } from '../database/statement.ts';
@@ -110,22 +111,19 @@ export interface ListedRecords {
   readonly bytes: RawBuilder<number>;
   /** When the text next changes by itself, if ever. Can use the parameter `now`. */
   readonly changesAt?: RawBuilder<string | null>;
-  /** False for stored records that no partner can see. */
-  readonly isServed?: RawBuilder<SqlBool>;
+  /** False for stored records that no partner can see; null if there are none. */
+  readonly isServed: RawBuilder<SqlBool> | null;
 }
 
 /** Records found by key and stored exactly as served. */
 export function storedWhole(table: string, key: string): ListedRecords {
   const text = sql<string>`record.document`;
-  return { name: table, table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})` };
+  return { name: table, table, key, foundBy: 'key', text, bytes: sql<number>`octet_length(${text})`, isServed: null };
 }
 
 /** Records found by the index. */
-export function indexed(
-  kind: IndexedKind,
-  texts: Pick<ListedRecords, 'text' | 'bytes' | 'changesAt' | 'isServed'>,
-): ListedRecords {
-  return { name: kind, table: kind, key: 'id', foundBy: 'position', ...texts };
+export function indexed(kind: IndexedKind, texts: Pick<ListedRecords, 'text' | 'bytes' | 'changesAt'>): ListedRecords {
+  return { name: kind, table: kind, key: 'id', foundBy: 'position', isServed: isServed(kind), ...texts };
 }
 
 /** The records of a list, and how to find them. */

@@ -2,6 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Partner, Scope } from '../access/scope.ts';
+import { includesScope } from '../access/visibility/owners.ts';
 import type { Engine, OpenDatabase, TextsQuery } from '../database/database.ts';
 import { catalogState } from '../database/revision.ts';
 import { firstRow, listedKeys, parameter } from '../database/statement.ts';
@@ -81,21 +82,12 @@ export async function* readPieces<P extends StreamPiece>(
       cursorWatermark: watermark,
       forget: () => reader.forget(),
       read: async (partner) => {
-        if (!includes(partner.scope, scopeAtFirst)) throw forbidden('A grant ended.');
+        if (!includesScope(partner.scope, scopeAtFirst)) throw forbidden('A grant ended.');
         return reader.read(partner, limit);
       },
     });
     piece = row;
   }
-}
-
-function includes(scope: Scope, other: Scope): boolean {
-  if (scope === other || scope.everythingSince !== null) return true;
-  const hasAll = (ids: ReadonlyMap<string, string>, others: ReadonlyMap<string, string>): boolean =>
-    [...others.keys()].every((id) => ids.has(id));
-  return (
-    other.everythingSince === null && hasAll(scope.leadEntities, other.leadEntities) && hasAll(scope.coops, other.coops)
-  );
 }
 
 interface PieceHead extends SeenEvents {
@@ -169,7 +161,8 @@ export async function readPiece(
  * it, and not larger together than the parameter `bytes`.
  */
 export function pieceQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range'): TextsQuery<PieceHead> {
-  const { table, key, text, bytes, isServed = sql<SqlBool>`true` } = listed;
+  const { table, key, text, bytes } = listed;
+  const isServed = listed.isServed ?? sql<SqlBool>`true`;
   const stored = sql`${sql.table(`catalog.${table}`)} as record`;
   const keyed = sql`${foundColumn(listed)} = `;
   const records =

@@ -1,15 +1,9 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
 
 /**
- * Rendered JSON is stored without its closing brace if fields are added on read: `is_open`, and `updated_at`, which can
- * be the timestamp of a release that was not yet known when the record was rendered.
- */
-export function withoutClosingBrace(json: string): string {
-  return json.slice(0, -1);
-}
-
-/**
- * Completes the document of a stored `record` in SQL with the timestamp of its last update: its own, or a release's.
+ * Completes the document of a stored `record` in SQL with the timestamp of its last update: its own, or a release's. The
+ * document has no closing brace, since its `updated_at` can be the timestamp of a release that was not yet known when the
+ * record was rendered, and `is_open` depends on the time.
  *
  * @param release the column with the number of the release that last updated it.
  * @param isOpen the value of `is_open`; null for records without it.

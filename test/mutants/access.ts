@@ -15,25 +15,25 @@ export const ACCESS: readonly Mutant[] = [
   {
     name: 'a coop shows solicitations of the lead entities of its contracts',
     breaks: ONLY_VISIBLE,
-    file: 'src/resources/granted.ts',
-    original: 'return sql<SqlBool>`${isServed} and ${ofLeadEntity}`;',
-    replacement: `return sql<SqlBool>\`\${isServed} and (\${ofLeadEntity} or exists (select 1 from catalog.contracts as named
-        where named.lead_entity_id = record.lead_entity_id and \${isInList(engine, sql.ref('named.coop_id'), 'coops')}))\`;`,
+    file: 'src/access/visibility/scope-sql.ts',
+    original: 'return served === null ? shown : sql<SqlBool>`${served} and ${shown}`;',
+    replacement: `return served === null ? shown : sql<SqlBool>\`\${served} and (\${shown} or exists (select 1 from catalog.contracts as named
+        where named.lead_entity_id = record.lead_entity_id and \${isGranted(engine, 'coop', 'named')}))\`;`,
     tests: ISOLATION,
   },
   {
     name: "a supplier is visible by any coop's contract",
     breaks: ONLY_VISIBLE,
-    file: 'src/resources/granted.ts',
-    original:
-      "where path.supplier_id = ${parameter('id')} and ${isInList(engine, sql.ref('path.coop_id'), 'coops')}))`;",
-    replacement: "where path.supplier_id = ${parameter('id')} and path.coop_id is not null))`;",
+    file: 'src/access/visibility/scope-sql.ts',
+    original: "where path.supplier_id = ${parameter('id')} and ${isGranted(engine, owner, 'path')})`",
+    replacement:
+      "where path.supplier_id = ${parameter('id')} and (${sql.lit(owner === 'coop')} or ${isGranted(engine, owner, 'path')}))`",
     tests: ISOLATION,
   },
   {
     name: 'partners that see everything and others share a statement',
     breaks: ONLY_VISIBLE,
-    file: 'src/resources/granted.ts',
+    file: 'src/resources/find-record.ts',
     original: 'statementKey: `${kind} by ${column}, ${key}`',
     replacement: 'statementKey: `${kind} by ${column}`',
     tests: AGREEMENT,
@@ -42,16 +42,16 @@ export const ACCESS: readonly Mutant[] = [
     name: 'a draft is in lists',
     breaks: ONLY_VISIBLE,
     file: 'src/index/terms.ts',
-    original: "if (row.status === 'draft') return { texts: [], terms: [] };",
+    original: 'if (isDraft(row)) return { texts: [], terms: [] };',
     replacement: '',
     tests: AGREEMENT,
   },
   {
     name: 'a draft is shown by its id to partners that see everything',
     breaks: ONLY_VISIBLE,
-    file: 'src/resources/granted.ts',
-    original: "if (key === 'everything') return kind === 'solicitations' ? isServed : sql<SqlBool>`1 = 1`;",
-    replacement: "if (key === 'everything') return sql<SqlBool>`1 = 1`;",
+    file: 'src/access/visibility/scope-sql.ts',
+    original: "if (key === 'everything') return served ?? sql<SqlBool>`1 = 1`;\n  const shown",
+    replacement: "if (key === 'everything') return sql<SqlBool>`1 = 1`;\n  const shown",
     tests: VISIBLE,
   },
   {

@@ -5,9 +5,9 @@ export const IMPORTS: readonly Mutant[] = [
   {
     name: 'the removal of a contract is forgotten for its second owner',
     breaks: FEED,
-    file: 'src/publishing/write/departures.ts',
-    original: "contracts: ['id', 'lead_entity_id', 'coop_id'],",
-    replacement: "contracts: ['id', 'lead_entity_id'],",
+    file: 'src/access/visibility/owners.ts',
+    original: "return ['id', ...ownOwners(kind).map(",
+    replacement: "return ['id', ...ownOwners(kind).slice(0, 1).map(",
     tests: CHANGES,
   },
   {

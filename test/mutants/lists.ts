@@ -30,8 +30,8 @@ export const LISTS: readonly Mutant[] = [
     name: 'updated_since misses grants of the exact millisecond',
     breaks: SYNC,
     file: 'src/index/conditions.ts',
-    original: '(since === null || grantedAt >= since ?',
-    replacement: '(since === null || grantedAt > since ?',
+    original: 'since === null || grantedAt >= since ?',
+    replacement: 'since === null || grantedAt > since ?',
     tests: AGREEMENT,
   },
   {

@@ -1,6 +1,8 @@
 import type { RawBuilder } from 'kysely';
 import { partnerById, storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
+import { RULES } from '../../src/access/visibility/rules.ts';
+import { visibleIds } from '../../src/access/visibility/scope-sql.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { withHead } from '../../src/database/postgres/postgres.ts';
@@ -19,9 +21,9 @@ import { inCatalogState } from '../../src/paging/changes.ts';
 import { departuresById, departuresByRelease } from '../../src/paging/departed-records.ts';
 import { keyStatement, pieceQuery } from '../../src/paging/pieces.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
-import { FEED_RECORDS, visibleIds } from '../../src/resources/changes/changes.ts';
+import { FEED_RECORDS } from '../../src/resources/changes/changes.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
-import { findRecord } from '../../src/resources/granted.ts';
+import { findRecord } from '../../src/resources/find-record.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
 import { NAMED_REF_KINDS, TABLE_OF } from '../../src/kinds.ts';
 import { namedRefIds } from '../../src/resources/reference-lists/reference-lists.ts';
@@ -128,17 +130,15 @@ function templates(engine: Engine): Template[] {
         : 'A record by its key, for a partner that sees everything.',
       recordStatement(build()),
     ]),
-    ...NAMED_REFS.flatMap((table) =>
-      (table === 'city_services' ? (['everything'] as const) : (['everything', 'granted'] as const)).map(
-        (key): Template => [
-          'lists',
-          `ids of ${table}, ${key}`,
-          key === 'everything'
-            ? 'The next ids of a reference list that the partner sees all of.'
-            : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
-          namedRefIds(engine, table, key),
-        ],
-      ),
+    ...NAMED_REF_KINDS.flatMap((kind) =>
+      (RULES[kind] === null ? (['everything'] as const) : (['everything', 'granted'] as const)).map((key): Template => [
+        'lists',
+        `ids of ${TABLE_OF[kind]}, ${key}`,
+        key === 'everything'
+          ? 'The next ids of a reference list that the partner sees all of.'
+          : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
+        namedRefIds(engine, kind, key),
+      ]),
     ),
     ...FEED_RECORDS.flatMap(([kind, listed]): Template[] => [
       ...(['list', 'range'] as const).map((by): Template => [

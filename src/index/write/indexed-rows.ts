@@ -1,4 +1,5 @@
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
+import { OWNERS, shownBy } from '../../access/visibility/rules.ts';
 import type { Database } from '../../database/database.ts';
 import { isOneOf } from '../../database/statement.ts';
 import { facetTerm, type StoredRow, type SupplierPath } from '../terms.ts';
@@ -75,12 +76,14 @@ async function withLinks<Row extends { id: string }>(
   const isAmong = isOneOf(engine, sql.ref('supplier_id'), ids);
   const { rows: services } = await sql<{ supplier_id: string; id: string }>`
     select supplier_id, city_service_id as id from catalog.supplier_city_services where ${isAmong}`.execute(kysely);
-  // The terms of the owners: a prefix, and the id.
-  const { rows: paths } = await sql<SupplierPath & { supplier_id: string }>`
-    select supplier_id, ${facetTerm('lead_entity', '')} || lead_entity_id as owner, since_publication as since
-    from catalog.supplier_lead_entities where ${isAmong}
-    union all select supplier_id, ${facetTerm('coop', '')} || coop_id, since_publication
-    from catalog.supplier_coops where ${isAmong}`.execute(kysely);
+  const pathsOfOwners = shownBy('suppliers').map(([owner]) => {
+    const { suppliers, column } = OWNERS[owner];
+    // The terms of the owners: a prefix, and the id.
+    return sql`select supplier_id, ${facetTerm(owner, '')} || ${sql.ref(column)} as owner, since_publication as since
+      from ${sql.raw(suppliers)} where ${isAmong}`;
+  });
+  const allPaths = sql<SupplierPath & { supplier_id: string }>`${sql.join(pathsOfOwners, sql` union all `)}`;
+  const { rows: paths } = await allPaths.execute(kysely);
   const servicesOf = Map.groupBy(services, ({ supplier_id }) => supplier_id);
   const pathsOf = Map.groupBy(paths, ({ supplier_id }) => supplier_id);
   return rows.map((row) => ({

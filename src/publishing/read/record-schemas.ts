@@ -1,7 +1,15 @@
-import type { Kind } from '../../kinds.ts';
+import { KINDS, type Kind } from '../../kinds.ts';
 import { certificationFields } from '../../resources/certifications/fields.ts';
 import { contractFields } from '../../resources/contracts/fields.ts';
-import { filledText, object, type CompletedOf, type Field, namedFields } from '../../resources/fields.ts';
+import {
+  FILLED_TEXT,
+  importObject,
+  importSchema,
+  type Fields,
+  type ImportSchema,
+  type RecordOf as RecordFrom,
+} from '../../resources/fields.ts';
+import { namedFields } from '../../resources/reference-lists/fields.ts';
 import { solicitationFields } from '../../resources/solicitations/fields.ts';
 import { supplierFields } from '../../resources/suppliers/fields.ts';
 import { parseTimestamp } from '../../timestamp.ts';
@@ -29,7 +37,8 @@ export function describeTooLong(kind: Kind, bytes: number): string | null {
   return bytes > maxBytes ? `is ${bytes} bytes long; the maximum for a line of this file is ${maxBytes}` : null;
 }
 
-const FIELDS = {
+/** The fields of each kind. */
+export const FIELDS = {
   'lead-entities': namedFields,
   coops: namedFields,
   'city-services': namedFields,
@@ -37,17 +46,19 @@ const FIELDS = {
   suppliers: supplierFields,
   contracts: contractFields,
   solicitations: solicitationFields,
-};
+} as const satisfies Record<Kind, Fields>;
 
 /** The record type of each kind's file. */
-export type RecordOf = { [K in Kind]: CompletedOf<(typeof FIELDS)[K]> };
+export type RecordOf = { [K in Kind]: RecordFrom<(typeof FIELDS)[K]> };
 
 /** The schema of a line that adds or replaces a record. */
-export const RECORD_SCHEMAS: Readonly<Record<Kind, Field>> = FIELDS;
+export const RECORD_SCHEMAS = Object.fromEntries(KINDS.map((kind) => [kind, importSchema(FIELDS[kind])])) as Readonly<
+  Record<Kind, ImportSchema>
+>;
 
 /** The schema of a line that removes a record; `key` is its key field. */
 export function removalSchema(key: 'id' | 'abbreviation'): object {
-  return object({ [key]: filledText, deleted: { type: 'boolean', const: true, description: 'must be true' } });
+  return importObject({ [key]: FILLED_TEXT, deleted: { type: 'boolean', const: true, description: 'must be true' } });
 }
 
 /**
@@ -55,7 +66,7 @@ export function removalSchema(key: 'id' | 'abbreviation'): object {
  * are in the schema's order, so that equal records serialize equally. Leaves out `updated_at`, which is not part of a
  * record.
  */
-export function completerOf({ type, format, properties, items, isSorted }: Field): (value: unknown) => unknown {
+export function completerOf({ type, format, properties, items, isSorted }: ImportSchema): (value: unknown) => unknown {
   if (format === 'instant') return (value) => (typeof value === 'string' ? parseTimestamp(value) : null);
   if (properties !== undefined) {
     const fields = Object.entries(properties)

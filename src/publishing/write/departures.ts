@@ -1,4 +1,5 @@
 import { sql, type Kysely } from 'kysely';
+import { ownerColumns, ownersOf, type OwnedRow } from '../../access/visibility/owners.ts';
 import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches } from '../../database/rows.ts';
 import type { DepartureRow, Tables } from '../../database/tables.ts';
@@ -10,18 +11,7 @@ import type { ImportContext } from '../import-context.ts';
  * A draft that was never published has none.
  */
 
-/** The owner of every record, for partners that are granted everything. */
-const EVERYTHING = 'everything';
-
 type Departed = Pick<DepartureRow, 'id' | 'owner'>;
-
-/** The columns that decide who can see a record. Suppliers have none: contracts decide. */
-interface OwnerColumns {
-  readonly id: string;
-  readonly lead_entity_id?: string;
-  readonly coop_id?: string | null;
-  readonly status?: string;
-}
 
 /** Records the departures of replaced records: from each owner that the new row no longer has. */
 export async function recordMoves(
@@ -31,9 +21,9 @@ export async function recordMoves(
 ): Promise<void> {
   const departed = written.flatMap(({ before, row }): Departed[] => {
     if (before === null) return [];
-    const { id } = row as OwnerColumns;
-    const kept = ownersOf(row as OwnerColumns);
-    return [...ownersOf(before.row as OwnerColumns).difference(kept)].map((owner) => ({ id, owner }));
+    const { id } = row as OwnedRow;
+    const kept = ownersOf(kind, row as OwnedRow);
+    return [...ownersOf(kind, before.row as OwnedRow).difference(kept)].map((owner) => ({ id, owner }));
   });
   await recordDepartures(context, kind, departed);
 }
@@ -41,26 +31,11 @@ export async function recordMoves(
 /** Records the departures of these records from all their owners. Call it before deleting their rows. */
 export async function recordRemovals(context: ImportContext, kind: IndexedKind, ids: readonly string[]): Promise<void> {
   const { engine, kysely } = context.database;
-  const columns = COLUMNS[kind].map((column) => sql.ref(column));
-  const { rows } = await sql<OwnerColumns>`select ${sql.join(columns)} from ${sql.table(`catalog.${kind}`)}
+  const columns = ownerColumns(kind).map((column) => sql.ref(column));
+  const { rows } = await sql<OwnedRow>`select ${sql.join(columns)} from ${sql.table(`catalog.${kind}`)}
     where ${isOneOf(engine, sql.ref('id'), ids)}`.execute(kysely);
-  const departed = rows.flatMap((row) => Array.from(ownersOf(row), (owner) => ({ id: row.id, owner })));
+  const departed = rows.flatMap((row) => Array.from(ownersOf(kind, row), (owner) => ({ id: row.id, owner })));
   await recordDepartures(context, kind, departed);
-}
-
-const COLUMNS: Readonly<Record<IndexedKind, readonly (keyof OwnerColumns)[]>> = {
-  suppliers: ['id'],
-  contracts: ['id', 'lead_entity_id', 'coop_id'],
-  solicitations: ['id', 'lead_entity_id', 'status'],
-};
-
-function ownersOf({ lead_entity_id: leadEntity, coop_id: coop = null, status }: OwnerColumns): Set<string> {
-  if (status === 'draft') return new Set();
-  return new Set([
-    EVERYTHING,
-    ...(leadEntity === undefined ? [] : [`lead_entity:${leadEntity}`]),
-    ...(coop === null ? [] : [`coop:${coop}`]),
-  ]);
 }
 
 /** Records departures with this release. An earlier one of the same record from the same owner is replaced. */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { isDraft } from '../../access/visibility/rules.ts';
 import { isOneOf } from '../../database/statement.ts';
 import { deleteRows, inBatches, insertRows, loadValues, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
@@ -68,7 +69,7 @@ export class RecordWriter {
       for (const entry of batch) {
         const { key, record } = entry;
         const before = stored.get(key) ?? null;
-        const isUnchanged = before !== null && JSON.stringify(before.record) === JSON.stringify(record);
+        const isUnchanged = before?.isOutdated === false && JSON.stringify(before.record) === JSON.stringify(record);
         counts[before === null ? 'added' : isUnchanged ? 'unchanged' : 'changed'] += 1;
         if (!isUnchanged) changes.push({ key, record, entry, before });
       }
@@ -148,8 +149,7 @@ export class RecordWriter {
     for (const { entry, record, before, row } of written) {
       if (entry === null) {
         // Only embedded text changed, which has no terms. Drafts are not in the index.
-        if (before !== null && !('status' in row && row.status === 'draft'))
-          index.markChanged(before.row, this.#context.release);
+        if (before !== null && !('status' in row && isDraft(row))) index.markChanged(before.row, this.#context.release);
         continue;
       }
       // `updateSupplierVisibility` updates the paths at the end.

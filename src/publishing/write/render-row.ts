@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import { loadValues } from '../../database/rows.ts';
 import type { NamedRefRow } from '../../database/tables.ts';
-import { isIndexed, type IndexedKind, type Kind } from '../../kinds.ts';
-import type { NamedRecord } from '../../resources/fields.ts';
+import { isIndexed, type IndexedKind, type Kind, type NamedRefKind } from '../../kinds.ts';
+import { certificationFields } from '../../resources/certifications/fields.ts';
 import { renderContract } from '../../resources/contracts/fields.ts';
+import { namedFields, type NamedRecord } from '../../resources/reference-lists/fields.ts';
+import { fieldRenderer, type TextOf } from '../../resources/rendered-fields.ts';
 import {
   renderSolicitation,
   renderSolicitationDetail,
@@ -36,14 +38,15 @@ type Renderers = {
   readonly [K in Kind]: (context: ImportContext, records: readonly RecordOf[K][]) => Renderer<K> | Promise<Renderer<K>>;
 };
 
+const renderName = fieldRenderer(namedFields);
+
+const renderCertification = fieldRenderer(certificationFields);
+
 const RENDERERS: Renderers = {
   'lead-entities': () => renderNamedRef,
   coops: () => renderNamedRef,
   'city-services': () => renderNamedRef,
-  certifications: () => (record) => {
-    const { name, type, abbreviation } = record;
-    return { ...record, document: JSON.stringify({ name, type, abbreviation }) };
-  },
+  certifications: () => (record) => ({ ...record, document: `{${renderCertification(record)}}` }),
   suppliers:
     ({ referenceData: { certifications } }) =>
     (record) => {
@@ -51,36 +54,32 @@ const RENDERERS: Renderers = {
       const { all, preview } = renderCertifications(
         record.certifications.map((abbreviation) => ({ abbreviation, type: getFrom(certifications, abbreviation) })),
       );
-      const document = renderSupplier(record);
+      const document = `{${renderSupplier(record)}`;
       return { id, document, certifications_preview: preview, certifications_all: all, short_intro, about };
     },
   async contracts({ database, referenceData: { named } }, records) {
     const ids = new Set(records.flatMap(({ supplier_ids }) => supplier_ids));
     // Their embedded form, without the closing brace.
     const suppliers = await loadValues(database, 'suppliers', [...ids], sql.ref<string>('document'));
+    const textOf: TextOf = (kind, key) =>
+      kind === 'suppliers' ? `${getFrom(suppliers, key)}}` : getFrom(named[kind as NamedRefKind], key);
     return (record) => {
-      const { id, lead_entity_id, coop_id, supplier_ids, city_service_ids } = record;
-      const document = renderContract(record, {
-        leadEntity: getFrom(named['lead-entities'], lead_entity_id),
-        coop: coop_id === null ? null : getFrom(named.coops, coop_id),
-        suppliers: supplier_ids.map((supplier) => `${getFrom(suppliers, supplier)}}`),
-        cityServices: city_service_ids.map((service) => getFrom(named['city-services'], service)),
-      });
-      return { id, lead_entity_id, coop_id, document };
+      const { id, lead_entity_id, coop_id } = record;
+      return { id, lead_entity_id, coop_id, document: `{${renderContract(record, textOf)}` };
     };
   },
   solicitations:
     ({ referenceData: { named } }) =>
     (record) => {
       const { id, ref, lead_entity_id, status, close_at } = record;
-      const document = renderSolicitation(record, getFrom(named['lead-entities'], lead_entity_id));
-      return { id, ref, lead_entity_id, status, close_at, document, detail: renderSolicitationDetail(record) };
+      const document = `{${renderSolicitation(record, (_, key) => getFrom(named['lead-entities'], key))}`;
+      return { id, ref, lead_entity_id, status, close_at, document, detail: `,${renderSolicitationDetail(record)}` };
     },
 };
 
 /** The document is a NamedRef, for the reference lists and for records that embed it. */
-function renderNamedRef({ id, name }: NamedRecord): NamedRefRow {
-  return { id, name, document: JSON.stringify({ id, name }) };
+function renderNamedRef(record: NamedRecord): NamedRefRow {
+  return { ...record, document: `{${renderName(record)}}` };
 }
 
 /**
@@ -99,7 +98,8 @@ export function contractBytes(
   { named }: ReferenceData,
   supplierBytes: ReadonlyMap<string, number>,
 ): number {
-  let bytes = Buffer.byteLength(renderContract(record, { leadEntity: '', coop: '', suppliers: [], cityServices: [] }));
+  const own = renderContract({ ...record, coop_id: '', supplier_ids: [], city_service_ids: [] }, () => '');
+  let bytes = Buffer.byteLength(`{${own}`);
   // Each has a comma after it, and a supplier its closing brace.
   for (const supplier of record.supplier_ids) bytes += (supplierBytes.get(supplier) ?? 0) + 2;
   for (const service of record.city_service_ids)

@@ -7,7 +7,8 @@ import type { StoredRow as IndexedStoredRow } from '../../index/terms.ts';
 import { loadStoredRows, textBytes } from '../../index/write/indexed-rows.ts';
 import { isIndexed, keyField, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { PlannedKey } from '../positions/position-plan.ts';
-import { completerOf, RECORD_SCHEMAS, type RecordOf } from '../read/record-schemas.ts';
+import { readFields } from '../../resources/rendered-fields.ts';
+import { completerOf, FIELDS, RECORD_SCHEMAS, type RecordOf } from '../read/record-schemas.ts';
 
 /** The row of a record in its table. */
 export type RowOf<K extends Kind> = Tables[`catalog.${(typeof TABLE_OF)[K]}`];
@@ -31,6 +32,8 @@ export interface Entry<K extends Kind> {
 export interface StoredRecord<K extends Kind> {
   readonly row: StoredRow<K>;
   readonly record: RecordOf[K];
+  /** Whether its text lacks a field, which was declared after the text was rendered. */
+  readonly isOutdated: boolean;
 }
 
 /** Texts loaded or rendered at once, in bytes: 500 of the longest contracts would take 1 GB. */
@@ -69,8 +72,10 @@ export async function loadStored<K extends Kind>(
   const complete = completerOf(RECORD_SCHEMAS[kind]);
   return new Map(
     (rows as StoredRow<K>[]).map((row) => {
-      const record = complete(fieldsOf(kind, row)) as RecordOf[K];
-      return ['abbreviation' in row ? row.abbreviation : row.id, { row, record }];
+      const fields = fieldsOf(kind, row);
+      const isOutdated = Object.values(fields).includes(undefined);
+      const record = complete(fields) as RecordOf[K];
+      return ['abbreviation' in row ? row.abbreviation : row.id, { row, record, isOutdated }];
     }),
   );
 }
@@ -83,39 +88,10 @@ async function loadRows({ engine, kysely }: Database, kind: Kind, keys: readonly
 
 /** Reads a rendered record back: the fields of the import format, in any order. */
 function fieldsOf(kind: Kind, row: object): object {
-  switch (kind) {
-    case 'suppliers': {
-      const { document, certifications_all, city_services, short_intro, about } = row as StoredRow<'suppliers'>;
-      const certifications = JSON.parse(certifications_all) as string[];
-      return { ...parse(document), certifications, city_service_ids: city_services, short_intro, about };
-    }
-    case 'contracts': {
-      const document = parse((row as StoredRow<'contracts'>).document) as RenderedContract;
-      return {
-        ...document,
-        lead_entity_id: document.lead_entity.id,
-        coop_id: document.coop?.id ?? null,
-        supplier_ids: document.suppliers.map(({ id }) => id),
-        city_service_ids: document.city_services.map(({ id }) => id),
-      };
-    }
-    case 'solicitations': {
-      const { document, detail, lead_entity_id } = row as StoredRow<'solicitations'>;
-      return { ...parse(document + detail), lead_entity_id };
-    }
-    default:
-      return JSON.parse((row as RowOf<'coops'>).document) as object;
-  }
-}
-
-interface RenderedContract {
-  readonly lead_entity: { readonly id: string };
-  readonly coop: { readonly id: string } | null;
-  readonly suppliers: readonly { readonly id: string }[];
-  readonly city_services: readonly { readonly id: string }[];
-}
-
-/** Parses rendered JSON without its closing brace. */
-function parse(document: string): object {
-  return JSON.parse(`${document}}`) as object;
+  const { document, detail = '' } = row as { readonly document: string; readonly detail?: string };
+  const fields = readFields(FIELDS[kind], JSON.parse(isIndexed(kind) ? `${document}${detail}}` : document) as object);
+  if (kind !== 'suppliers') return fields;
+  const { certifications_all, city_services, short_intro, about } = row as StoredRow<'suppliers'>;
+  const certifications = JSON.parse(certifications_all) as string[];
+  return { ...fields, certifications, city_service_ids: city_services, short_intro, about };
 }

@@ -1,13 +1,10 @@
 import { sql } from 'kysely';
+import { ownerKey } from '../../access/visibility/owners.ts';
+import { OWNERS, shownBy } from '../../access/visibility/rules.ts';
 import { facetTerm, pathTerms } from '../../index/terms.ts';
 import { insertRows } from '../../database/rows.ts';
 import type { ImportContext } from '../import-context.ts';
 import { recordDepartures } from './departures.ts';
-
-const PATHS = [
-  { table: 'catalog.supplier_lead_entities', column: 'lead_entity_id', facet: 'lead_entity' },
-  { table: 'catalog.supplier_coops', column: 'coop_id', facet: 'coop' },
-] as const;
 
 interface Path {
   readonly owner: string;
@@ -25,7 +22,8 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
   const { database, release } = context;
   const { kysely } = database;
   const index = context.index.suppliers;
-  for (const { table, column, facet } of PATHS) {
+  for (const [ownerKind] of shownBy('suppliers')) {
+    const { suppliers: table, column } = OWNERS[ownerKind];
     const path = sql.table(table);
     const owner = sql.ref(column);
     const named = sql`select contract.${owner} as owner, named.supplier_id
@@ -47,10 +45,10 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
     const rows = added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release }));
     await insertRows(database, table, rows);
     await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
-    const departed = removed.map((pair) => ({ id: pair.supplier_id, owner: `${facet}:${pair.owner}` }));
+    const departed = removed.map((pair) => ({ id: pair.supplier_id, owner: ownerKey(ownerKind, pair.owner) }));
     await recordDepartures(context, 'suppliers', departed);
     const termsOf = (path: Omit<Path, 'position'>): string[] =>
-      pathTerms({ owner: facetTerm(facet, path.owner), since: path.since_publication });
+      pathTerms({ owner: facetTerm(ownerKind, path.owner), since: path.since_publication });
     for (const pair of added) index.changeTerms(pair.position, [], termsOf(pair));
     await index.writeIfLarge();
     for (const pair of removed) if (pair.position !== null) index.changeTerms(pair.position, termsOf(pair), []);

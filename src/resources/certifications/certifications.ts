@@ -1,13 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
-import {
-  ABBREVIATION_PATTERN,
-  filledText,
-  MAX_ABBREVIATION_LENGTH,
-  object,
-  openEnum,
-  refTo,
-} from '../../http/openapi/openapi-schemas.ts';
 import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
 import { hasAllWords, queryWords } from '../../index/words.ts';
 import { storedWhole } from '../../paging/pages.ts';
@@ -15,36 +7,7 @@ import { csvColumns } from '../../paging/csv.ts';
 import { keyedListing, listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import type { CertificationCondition, CertificationList } from './certification-list.ts';
-
-/** An abbreviation, as certifications and suppliers return it. */
-export function abbreviationText(description: string) {
-  return {
-    type: 'string',
-    minLength: 1,
-    maxLength: MAX_ABBREVIATION_LENGTH,
-    pattern: ABBREVIATION_PATTERN,
-    description,
-    examples: ['MBE'],
-  };
-}
-
-const certificationType = openEnum(
-  'CertificationType',
-  ['sbe', 'technical'],
-  'The family of a certification. `sbe`: small-business and diversity certifications.',
-);
-
-const certification = object(
-  {
-    name: filledText({ description: 'The full name, unique.', examples: ['Minority Business Enterprise'] }),
-    type: refTo(certificationType),
-    abbreviation: abbreviationText('The abbreviation, unique; lists are ordered by it.'),
-  },
-  {
-    $id: 'Certification',
-    description: 'A certification that suppliers can hold. The supplier filter accepts its abbreviation or its name.',
-  },
-);
+import { certification, certificationType } from './fields.ts';
 
 const certificationPage = pageOf(certification, 'A page of certifications.');
 

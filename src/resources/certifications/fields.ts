@@ -1,24 +1,60 @@
-import { ABBREVIATION_PATTERN, MAX_ABBREVIATION_LENGTH } from '../../http/openapi/openapi-schemas.ts';
-import { object, oneOf, text, type CompletedOf } from '../fields.ts';
+import {
+  ABBREVIATION_PATTERN,
+  filledText,
+  MAX_ABBREVIATION_LENGTH,
+  object,
+  openEnum,
+  refTo,
+} from '../../http/openapi/openapi-schemas.ts';
+import { field, oneOf, servedProperties, TEXT, type RecordOf } from '../fields.ts';
 
-/** A line of `certifications.ndjson`. */
-export const certificationFields = object({
-  abbreviation: {
-    ...text,
+/** An abbreviation, as certifications and suppliers return it. */
+export function abbreviationText(description: string) {
+  return {
+    type: 'string',
+    minLength: 1,
     maxLength: MAX_ABBREVIATION_LENGTH,
     pattern: ABBREVIATION_PATTERN,
-    description:
-      'must be a string of at most 200 characters that is not blank, contains no comma, and has no space at its ends',
-  },
-  // The supplier filter takes comma-separated names: these would be ambiguous there.
-  name: {
-    ...text,
-    pattern: '^(?![\\s,])(?![\\s\\S]*,\\s*(?:,|$))[\\s\\S]*\\S$',
-    description:
-      'must be a string that is not blank, has no space at its ends, and something before and after each comma',
-  },
-  type: oneOf(['sbe', 'technical']),
-});
+    description,
+    examples: ['MBE'],
+  };
+}
 
-/** Validated and completed: every field is present, timestamps are normalized. */
-export type CertificationRecord = CompletedOf<typeof certificationFields>;
+export const certificationType = openEnum(
+  'CertificationType',
+  ['sbe', 'technical'],
+  'The family of a certification. `sbe`: small-business and diversity certifications.',
+);
+
+/** A line of `certifications.ndjson`, and a certification as it is served. */
+export const certificationFields = {
+  // The supplier filter takes comma-separated names: those that the pattern refuses would be ambiguous there.
+  name: field<string>(
+    {
+      ...TEXT,
+      pattern: '^(?![\\s,])(?![\\s\\S]*,\\s*(?:,|$))[\\s\\S]*\\S$',
+      description:
+        'must be a string that is not blank, has no space at its ends, and something before and after each comma',
+    },
+    filledText({ description: 'The full name, unique.', examples: ['Minority Business Enterprise'] }),
+  ),
+  type: oneOf(['sbe', 'technical'], refTo(certificationType)),
+  abbreviation: field<string>(
+    {
+      ...TEXT,
+      maxLength: MAX_ABBREVIATION_LENGTH,
+      pattern: ABBREVIATION_PATTERN,
+      description:
+        'must be a string of at most 200 characters that is not blank, contains no comma, and has no space at its ends',
+    },
+    abbreviationText('The abbreviation, unique; lists are ordered by it.'),
+  ),
+};
+
+/** Validated and completed: every field is present. */
+export type CertificationRecord = RecordOf<typeof certificationFields>;
+
+export const certification = object(servedProperties(certificationFields), {
+  $id: 'Certification',
+  description: 'A certification that suppliers can hold. The supplier filter accepts its abbreviation or its name.',
+});

@@ -1,7 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { sql, type RawBuilder } from 'kysely';
-import type { Engine } from '../../database/database.ts';
-import { isInList } from '../../database/statement.ts';
+import { scopeKey, scopeValues, visibleIds } from '../../access/visibility/scope-sql.ts';
 import { feedResponses } from '../../http/openapi/openapi-responses.ts';
 import { FEED_PARAMETERS } from '../../http/request/page-parameters.ts';
 import {
@@ -17,7 +15,6 @@ import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
 import { sendChanges } from '../../paging/send-changes.ts';
 import type { Services } from '../../services.ts';
 import { listedContracts } from '../contracts/contracts.ts';
-import { isVisible, scopeKey, scopeValues } from '../granted.ts';
 import { detailedSolicitations } from '../solicitations/solicitations.ts';
 import { detailedSuppliers } from '../suppliers/suppliers.ts';
 import { changesPage, changesSchemas, feedKind } from './schema.ts';
@@ -92,26 +89,9 @@ function feedKindOf(kind: IndexedKind, records: ListedRecords, index: RecordInde
       since === null ? [] : index.visibility.newSince(scope, since, 'detail'),
     ),
     visible: (engine, scope) => {
-      const key = scopeKey(scope);
+      const key = scopeKey(kind, scope);
       const statementKey = `visible ${kind}, ${key}`;
       return { statementKey, build: () => visibleIds(engine, kind, key), values: scopeValues(scope) };
     },
   };
-}
-
-/** The ids in the parameter `ids` that a scope sees. Served by the unique indexes on id. */
-export function visibleIds(
-  engine: Engine,
-  kind: IndexedKind,
-  key: ReturnType<typeof scopeKey>,
-): RawBuilder<{ id: string }> {
-  if (kind === 'suppliers' && key === 'granted') {
-    return sql<{ id: string }>`
-      select supplier_id as id from catalog.supplier_lead_entities
-      where ${isInList(engine, sql.ref('supplier_id'), 'ids')} and ${isInList(engine, sql.ref('lead_entity_id'), 'lead_entities')}
-      union select supplier_id from catalog.supplier_coops
-      where ${isInList(engine, sql.ref('supplier_id'), 'ids')} and ${isInList(engine, sql.ref('coop_id'), 'coops')}`;
-  }
-  return sql<{ id: string }>`select record.id from ${sql.table(`catalog.${kind}`)} as record
-    where ${isInList(engine, sql.ref('record.id'), 'ids')} and ${isVisible(engine, kind, key)}`;
 }

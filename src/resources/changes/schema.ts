@@ -10,9 +10,9 @@ import {
   type NamedSchema,
 } from '../../http/openapi/openapi-schemas.ts';
 import { MAX_LIMIT } from '../../http/request/page-parameters.ts';
-import { contract } from '../contracts/contracts.ts';
-import { solicitationDetail } from '../solicitations/schema.ts';
-import { supplier } from '../suppliers/suppliers.ts';
+import { contract } from '../contracts/fields.ts';
+import { solicitationDetail } from '../solicitations/fields.ts';
+import { supplier } from '../suppliers/fields.ts';
 
 export const feedKind = openEnum(
   'FeedKind',

@@ -1,59 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
 import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import {
-  describedRef,
-  filledText,
-  idPathSchema,
-  idText,
-  nullable,
-  nullableRef,
-  object,
-  refTo,
-  timestamp,
-} from '../../http/openapi/openapi-schemas.ts';
+import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import { indexed, indexedListing, updatedSince, withValue, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
+import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { findRecord } from '../granted.ts';
-import {
-  CITY_SERVICE_EXAMPLE,
-  COOP_EXAMPLE,
-  LEAD_ENTITY_EXAMPLE,
-  namedRef,
-} from '../reference-lists/reference-lists.ts';
-import { embeddedSupplier } from '../suppliers/suppliers.ts';
-
-export const contract = object(
-  {
-    id: idText({ description: 'The id of the contract.', examples: ['ctr_pa_01e60812_47883'] }),
-    name: filledText({ description: 'The name of the contract.', examples: ['MICROSOFT LICENSING'] }),
-    summary: nullable({ type: 'string', description: 'A short summary; null if there is none.' }),
-    description: nullable({
-      type: 'string',
-      description: 'What the contract covers; null if there is no description.',
-    }),
-    lead_entity: describedRef(namedRef, 'The organization that awarded the contract.', LEAD_ENTITY_EXAMPLE),
-    coop: nullableRef(
-      namedRef,
-      'The cooperative that the contract belongs to; null if it belongs to none.',
-      COOP_EXAMPLE,
-    ),
-    suppliers: { type: 'array', items: refTo(embeddedSupplier), description: 'The suppliers on the contract.' },
-    city_services: {
-      type: 'array',
-      items: refTo(namedRef),
-      description: 'The city services that the contract covers.',
-      examples: [[CITY_SERVICE_EXAMPLE]],
-    },
-    updated_at: timestamp('When anything in this record last changed, including names and suppliers.'),
-  },
-  { $id: 'Contract', description: 'A cooperative purchasing contract.' },
-);
+import { contract } from './fields.ts';
 
 const contractPage = pageOf(contract, 'A page of contracts.');
 

@@ -1,41 +1,54 @@
-import { filledText, id, nullable, object, set, text, timestamp, type CompletedOf } from '../fields.ts';
-import { withoutClosingBrace } from '../finished-text.ts';
+import { describedRef, nullableRef, object, refTo } from '../../http/openapi/openapi-schemas.ts';
+import {
+  filledText,
+  id,
+  nullable,
+  nullableReference,
+  reference,
+  references,
+  servedProperties,
+  text,
+  updatedAt,
+  type RecordOf,
+} from '../fields.ts';
+import { CITY_SERVICE_EXAMPLE, COOP_EXAMPLE, LEAD_ENTITY_EXAMPLE, namedRef } from '../reference-lists/fields.ts';
+import { fieldRenderer } from '../rendered-fields.ts';
+import { embeddedSupplier } from '../suppliers/fields.ts';
 
-/** A line of `contracts.ndjson`. */
-export const contractFields = object(
-  {
-    id,
-    name: filledText,
-    summary: nullable(text),
-    description: nullable(text),
-    lead_entity_id: text,
-    coop_id: nullable(text),
-    supplier_ids: set(text, 'sup_1'),
-    city_service_ids: set(text, 'cs_1'),
-    updated_at: timestamp,
-  },
-  ['updated_at'],
-);
+/** A line of `contracts.ndjson`, and a contract as it is served. */
+export const contractFields = {
+  id: id('The id of the contract.', 'ctr_pa_01e60812_47883'),
+  name: filledText('The name of the contract.', 'MICROSOFT LICENSING'),
+  summary: nullable(text('A short summary; null if there is none.')),
+  description: nullable(text('What the contract covers; null if there is no description.')),
+  lead_entity: reference(
+    'lead_entity_id',
+    'lead-entities',
+    describedRef(namedRef, 'The organization that awarded the contract.', LEAD_ENTITY_EXAMPLE),
+  ),
+  coop: nullableReference(
+    'coop_id',
+    'coops',
+    nullableRef(namedRef, 'The cooperative that the contract belongs to; null if it belongs to none.', COOP_EXAMPLE),
+  ),
+  suppliers: references('supplier_ids', 'suppliers', 'sup_1', {
+    items: refTo(embeddedSupplier),
+    description: 'The suppliers on the contract.',
+  }),
+  city_services: references('city_service_ids', 'city-services', 'cs_1', {
+    items: refTo(namedRef),
+    description: 'The city services that the contract covers.',
+    examples: [[CITY_SERVICE_EXAMPLE]],
+  }),
+  updated_at: updatedAt('When anything in this record last changed, including names and suppliers.'),
+};
 
 /** Validated and completed: every field is present, timestamps are normalized. */
-export type ContractRecord = CompletedOf<typeof contractFields>;
+export type ContractRecord = RecordOf<typeof contractFields>;
 
-/** The rendered JSON of everything that a contract embeds, in the record's order. */
-interface EmbeddedRecords {
-  leadEntity: string;
-  coop: string | null;
-  suppliers: readonly string[];
-  cityServices: readonly string[];
-}
+export const contract = object(servedProperties(contractFields), {
+  $id: 'Contract',
+  description: 'A cooperative purchasing contract.',
+});
 
-/** Renders a Contract without its closing brace: `updated_at` is added on read. */
-export function renderContract(
-  { id, name, summary, description }: ContractRecord,
-  { leadEntity, coop, suppliers, cityServices }: EmbeddedRecords,
-): string {
-  return (
-    withoutClosingBrace(JSON.stringify({ id, name, summary, description })) +
-    `,"lead_entity":${leadEntity},"coop":${coop ?? 'null'}` +
-    `,"suppliers":[${suppliers.join(',')}],"city_services":[${cityServices.join(',')}]`
-  );
-}
+export const renderContract = fieldRenderer(contractFields);

@@ -1,31 +1,18 @@
 import type { FastifyInstance } from 'fastify';
-import { sql, type RawBuilder, type SqlBool } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
+import { isListed, scopeKey, scopeValues, type ScopeKey } from '../../access/visibility/scope-sql.ts';
 import type { Engine } from '../../database/database.ts';
 import { catalogState } from '../../database/revision.ts';
-import { firstRow, isInList, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
+import { firstRow, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
-import { filledText, idText, object } from '../../http/openapi/openapi-schemas.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 import { storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { keyedListing, listRoute } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
-import { scopeKey, scopeValues } from '../granted.ts';
-
-/** A reference list's record, also embedded in others. A schema's `$id` is its name in the OpenAPI document. */
-export const namedRef = object(
-  {
-    id: idText({ description: 'The id, for filters.', examples: ['le_city_of_pittsburgh_d85d'] }),
-    name: filledText({ description: 'The name, for people.', examples: ['City of Pittsburgh'] }),
-  },
-  { $id: 'NamedRef', description: 'A lead entity, cooperative or city service.' },
-);
+import { CITY_SERVICE_EXAMPLE, COOP_EXAMPLE, LEAD_ENTITY_EXAMPLE, namedRef } from './fields.ts';
 
 const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
-
-export const LEAD_ENTITY_EXAMPLE = { id: 'le_city_of_pittsburgh_d85d', name: 'City of Pittsburgh' };
-export const COOP_EXAMPLE = { id: 'co_costars_963a', name: 'COSTARS' };
-export const CITY_SERVICE_EXAMPLE = { id: 'cs_adhesive_tape_1ae0', name: 'Adhesive tape' };
 
 const LISTS = [
   {
@@ -69,9 +56,9 @@ export function registerReferenceLists(v1: FastifyInstance, services: Services):
         filters: {},
         listingOf: () =>
           keyedListing(records, async (scope, after, limit) => {
-            const key = table === 'city_services' ? 'everything' : scopeKey(scope);
+            const key = scopeKey(kind, scope);
             const values = { ...scopeValues(scope), after: after ?? '', rows: limit + 1 };
-            const build = () => namedRefIds(database.engine, table, key);
+            const build = () => namedRefIds(database.engine, kind, key);
             const rows = await database.run(`ids of ${table}, ${key}`, build, values);
             const ids = rows.flatMap(({ id }) => id ?? []);
             return { catalog: firstRow(rows).catalog, positions: ids.slice(0, limit), hasMore: ids.length > limit };
@@ -80,8 +67,6 @@ export function registerReferenceLists(v1: FastifyInstance, services: Services):
     );
   }
 }
-
-type NamedRefTable = (typeof TABLE_OF)[NamedRefKind];
 
 interface NamedRefId {
   readonly catalog: string;
@@ -92,28 +77,14 @@ interface NamedRefId {
  * The IDs after the parameter `after` of lead entities or coops that are granted or named by a visible contract, or of
  * all city services; a single row without an ID if there are none. Served by the primary key.
  */
-export function namedRefIds(
-  engine: Engine,
-  table: NamedRefTable,
-  key: ReturnType<typeof scopeKey>,
-): RawBuilder<NamedRefId> {
+export function namedRefIds(engine: Engine, kind: NamedRefKind, key: ScopeKey): RawBuilder<NamedRefId> {
   return sql<NamedRefId>`
     select state.catalog, listed.id
     from (select ${catalogState} as catalog) as state
     left join (
-      select named.id from ${sql.table(`catalog.${table}`)} as named
-      where named.id > ${parameter('after')} and ${key === 'everything' ? sql`1 = 1` : isGrantedOrNamed(engine, table)}
+      select named.id from ${sql.table(`catalog.${TABLE_OF[kind]}`)} as named
+      where named.id > ${parameter('after')} and ${isListed(engine, kind, key)}
       order by named.id limit ${rowLimit('rows')}
     ) as listed on 1 = 1
     order by listed.id`;
-}
-
-/** Granted, or named by a contract that the other kind of grant shows: one lookup per granted entity of that kind. */
-function isGrantedOrNamed(engine: Engine, table: NamedRefTable): RawBuilder<SqlBool> {
-  const [column, otherColumn, otherList] =
-    table === 'coops' ? ['coop_id', 'lead_entity_id', 'lead_entities'] : ['lead_entity_id', 'coop_id', 'coops'];
-  return sql<SqlBool>`(${isInList(engine, sql.ref('named.id'), table)}
-    or exists (select 1 from catalog.contracts as contract
-      where ${sql.ref(`contract.${column}`)} = named.id
-        and ${isInList(engine, sql.ref(`contract.${otherColumn}`), otherList)}))`;
 }

@@ -1,109 +1,160 @@
-import { NIGP_PATTERN } from '../../http/openapi/openapi-schemas.ts';
+import { describedRef, NIGP_PATTERN, object, openEnum, refTo } from '../../http/openapi/openapi-schemas.ts';
 import {
+  added,
   boolean,
+  field,
   filledText,
   integer,
+  items,
   list,
   nullable,
-  object,
+  ofDetail,
   oneOf,
+  reference,
+  servedProperties,
   text,
+  TEXT,
   timestamp,
-  type CompletedOf,
+  updatedAt,
+  type RecordOf,
 } from '../fields.ts';
-import { withoutClosingBrace } from '../finished-text.ts';
+import { LEAD_ENTITY_EXAMPLE, namedRef } from '../reference-lists/fields.ts';
+import { fieldRenderer } from '../rendered-fields.ts';
 
-/** A line of `solicitations.ndjson`. */
-export const solicitationFields = object(
+export const solicitationStatus = openEnum(
+  'SolicitationStatus',
+  ['open', 'closed', 'awarded', 'cancelled'],
+  'The stored status. It stays `open` after the deadline; `is_open` is true only while bidding is possible.',
+);
+
+const nigpCode = items('SolicitationNigpCode', 'An NIGP code that the solicitation is tagged with.', {
+  code: field<string>(
+    { ...TEXT, pattern: NIGP_PATTERN, description: 'must be an NIGP code of 3, 5, 7 or 11 digits' },
+    {
+      type: 'string',
+      minLength: 3,
+      maxLength: 11,
+      pattern: NIGP_PATTERN,
+      description: 'The NIGP class, zero-padded, of 3, 5, 7 or 11 digits.',
+      examples: ['91027'],
+    },
+  ),
+  description: text('What the code means.'),
+});
+
+const document = items('SolicitationDocument', 'Metadata of a supporting document; the file itself is not served.', {
+  id: integer('The id of the document.'),
+  name: filledText('The name of the document.'),
+  description: nullable(text('What the document is; null if there is no description.')),
+  file_type: nullable(text('The type of the file; null if unknown.')),
+  file_size: nullable(
+    integer('The size in bytes; null if unknown.', { minimum: 0, reason: 'must be a whole number of bytes' }),
+  ),
+});
+
+const requestedItem = items('SolicitationRequestedItem', 'An item that bidders are asked to supply.', {
+  id: integer('The id of the item.'),
+  name: filledText('The name of the item.'),
+  required: boolean('Whether bidders must supply it.'),
+  file_type: nullable(text('The expected file type; null if any is accepted.')),
+  allows_multiple: boolean('Whether bidders can supply more than one file.'),
+  instructions: nullable(text('Instructions for bidders; null if there are none.')),
+  template_document_id: nullable(
+    integer('The `id` of the document that serves as its template; null if there is none.'),
+  ),
+});
+
+const notice = items('SolicitationNotice', 'A public announcement of the issuer, such as an addendum.', {
+  id: integer('The id of the notice.'),
+  title: filledText('The title of the notice.'),
+  body: text('The text of the notice.'),
+  created_at: timestamp('When it was published.'),
+});
+
+const question = items(
+  'SolicitationQuestion',
+  'A published question and its answer, without the name of the person who asked.',
   {
-    id: {
-      ...text,
+    id: integer('The id of the question.'),
+    title: filledText('The title of the question.'),
+    body: text('The text of the question.'),
+    answer: nullable(text('The answer of the issuer; null until there is one.')),
+    answered_at: nullable(timestamp('When it was answered.', '2030-02-04T09:00:00.000Z')),
+    created_at: timestamp('When it was asked.', '2030-02-01T09:00:00.000Z'),
+  },
+);
+
+/** A line of `solicitations.ndjson`, and a solicitation as it is served. */
+export const solicitationFields = {
+  id: field<string>(
+    {
+      ...TEXT,
       pattern: '^(?!count$)(?![0-9]+$)[A-Za-z0-9_-]{1,64}$',
       description:
         'must be 1 to 64 of the characters A-Z a-z 0-9 _ -, at least one of them no digit, and not "count", which is a path of its own',
     },
-    ref: { ...integer, minimum: 1, description: 'must be a positive whole number below 2^53' },
-    reference_number: filledText,
-    title: filledText,
-    status: oneOf(['draft', 'open', 'closed', 'awarded', 'cancelled']),
-    issuing_organization: nullable(text),
-    lead_entity_id: text,
-    open_at: nullable(timestamp),
-    close_at: nullable(timestamp),
-    questions_due_at: nullable(timestamp),
-    intent_to_bid_due_at: nullable(timestamp),
-    description: nullable(text),
-    require_intent_registration: boolean,
-    created_at: timestamp,
-    updated_at: timestamp,
-    nigp_codes: list({
-      code: {
-        ...text,
-        pattern: NIGP_PATTERN,
-        description: 'must be an NIGP code of 3, 5, 7 or 11 digits',
-      },
-      description: text,
-    }),
-    documents: list({
-      id: integer,
-      name: filledText,
-      description: nullable(text),
-      file_type: nullable(text),
-      file_size: nullable({ ...integer, minimum: 0, description: 'must be a whole number of bytes' }),
-    }),
-    requested_items: list({
-      id: integer,
-      name: filledText,
-      required: boolean,
-      file_type: nullable(text),
-      allows_multiple: boolean,
-      instructions: nullable(text),
-      template_document_id: nullable(integer),
-    }),
-    notices: list({ id: integer, title: filledText, body: text, created_at: timestamp }),
-    questions: list({
-      id: integer,
-      title: filledText,
-      body: text,
-      answer: nullable(text),
-      answered_at: nullable(timestamp),
-      created_at: timestamp,
-    }),
-  },
-  ['updated_at'],
-);
+    {
+      type: 'string',
+      minLength: 1,
+      maxLength: 64,
+      pattern: '^[0-9]*[A-Za-z_-][A-Za-z0-9_-]*$',
+      description: 'The id of the solicitation. It is never all digits, unlike a `ref`.',
+      examples: ['sol_fed_grants_gov_pa_12_295'],
+    },
+  ),
+  ref: integer('Numeric public id. The detail route accepts it instead of `id`.', {
+    minimum: 1,
+    example: 10001,
+    reason: 'must be a positive whole number below 2^53',
+  }),
+  reference_number: filledText("The issuer's reference number.", 'PA-12-295'),
+  title: filledText('The title of the solicitation.', 'Drug Abuse Aspects of HIV/AIDS (R21)'),
+  status: oneOf(['draft', 'open', 'closed', 'awarded', 'cancelled'], refTo(solicitationStatus)),
+  issuing_organization: nullable(text('The issuing organization; null if unknown.')),
+  lead_entity: reference(
+    'lead_entity_id',
+    'lead-entities',
+    describedRef(namedRef, 'The lead entity that the solicitation belongs to.', LEAD_ENTITY_EXAMPLE),
+  ),
+  open_at: nullable(timestamp('When bidding opens.', '2030-01-15T14:00:00.000Z')),
+  close_at: nullable(timestamp('When bidding closes. From then on `is_open` is false.', '2030-04-15T17:00:00.000Z')),
+  questions_due_at: nullable(timestamp('Deadline for questions.', '2030-02-15T17:00:00.000Z')),
+  intent_to_bid_due_at: nullable(timestamp('Deadline for registering intent to bid.', '2030-03-01T17:00:00.000Z')),
+  description: ofDetail(nullable(text('The goods or services to be procured; null if there is no description.'))),
+  require_intent_registration: ofDetail(boolean('Whether bidders must register their intent before they submit.')),
+  created_at: ofDetail(timestamp('When it was created.', '2030-01-08T09:00:00.000Z')),
+  is_open: added<never>(null, {
+    type: 'boolean',
+    description: 'True if the status is `open` and `close_at` is null or in the future, at the time of the request.',
+  }),
+  updated_at: updatedAt(
+    'When the solicitation itself last changed. Notices, documents and questions do not count: request the detail again for them.',
+  ),
+  nigp_codes: ofDetail(list(nigpCode, 'NIGP classes of 3, 5, 7 or 11 digits.')),
+  documents: ofDetail(list(document, 'Supporting documents, as metadata only.')),
+  requested_items: ofDetail(list(requestedItem, 'The items that bidders must or can supply.')),
+  notices: ofDetail(list(notice, 'Public announcements of the issuer.')),
+  questions: ofDetail(list(question, 'Published questions and their answers.')),
+};
 
 /** Validated and completed: every field is present, timestamps are normalized. */
-export type SolicitationRecord = CompletedOf<typeof solicitationFields>;
+export type SolicitationRecord = RecordOf<typeof solicitationFields>;
 
-/**
- * Renders the list item without its closing brace: `is_open` and `updated_at` are added on read.
- *
- * @param leadEntity its rendered NamedRef.
- */
-export function renderSolicitation(record: SolicitationRecord, leadEntity: string): string {
-  const { id, ref, reference_number, title, status, issuing_organization } = record;
-  const { open_at, close_at, questions_due_at, intent_to_bid_due_at } = record;
-  const timestamps = JSON.stringify({ open_at, close_at, questions_due_at, intent_to_bid_due_at });
-  return (
-    withoutClosingBrace(JSON.stringify({ id, ref, reference_number, title, status, issuing_organization })) +
-    `,"lead_entity":${leadEntity},${withoutClosingBrace(timestamps.slice(1))}`
-  );
-}
+export const solicitation = object(servedProperties(solicitationFields, 'list'), {
+  $id: 'Solicitation',
+  description: 'A solicitation (RFP) in a list.',
+});
 
-/** Renders the fields that the detail adds to the list item, beginning with a comma and without a closing brace. */
-export function renderSolicitationDetail(record: SolicitationRecord): string {
-  const { description, require_intent_registration, created_at } = record;
-  const { nigp_codes, documents, requested_items, notices, questions } = record;
-  const detail = JSON.stringify({
-    description,
-    require_intent_registration,
-    created_at,
-    nigp_codes,
-    documents,
-    requested_items,
-    notices,
-    questions,
-  });
-  return `,${withoutClosingBrace(detail.slice(1))}`;
-}
+export const solicitationDetail = object(servedProperties(solicitationFields), {
+  $id: 'SolicitationDetail',
+  description: 'A solicitation with everything published about it.',
+});
+
+/** The objects in lists of the detail. */
+export const detailItems = [nigpCode, document, requestedItem, notice, question].map(({ schema }) => schema);
+
+/** Renders the list item. */
+export const renderSolicitation = fieldRenderer(solicitationFields, 'list');
+
+/** Renders what the detail adds to the list item. */
+export const renderSolicitationDetail = fieldRenderer(solicitationFields, 'detail only');

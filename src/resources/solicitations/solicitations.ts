@@ -3,8 +3,8 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
-import { detailResponses, objectResponses } from '../../http/openapi/openapi-responses.ts';
-import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
+import { detailResponses, objectResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { idPathSchema, int64, object } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
@@ -19,16 +19,16 @@ import {
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
+import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { findRecord } from '../granted.ts';
-import {
-  count,
-  solicitation,
-  solicitationDetail,
-  solicitationPage,
-  solicitationSchemas,
-  solicitationStatus,
-} from './schema.ts';
+import { detailItems, solicitation, solicitationDetail, solicitationStatus } from './fields.ts';
+
+const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
+
+const count = object(
+  { total: int64({ minimum: 0, description: 'Number of solicitations that match the filters.', examples: [6435] }) },
+  { $id: 'Count', description: 'The number of matching records.' },
+);
 
 export const solicitationFilters = {
   q: words,
@@ -56,7 +56,8 @@ export const solicitationFilters = {
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
 export function registerSolicitations(v1: FastifyInstance, services: Services, index: RecordIndex): void {
-  for (const schema of solicitationSchemas) v1.addSchema(schema);
+  const schemas = [solicitationStatus, solicitation, solicitationPage, solicitationDetail, ...detailItems, count];
+  for (const schema of schemas) v1.addSchema(schema);
 
   v1.get(
     '/solicitations',
@@ -127,7 +128,6 @@ export const listedSolicitations = indexed('solicitations', {
   text: finished(sql<string>`record.document`),
   bytes: sql<number>`octet_length(record.document)`,
   changesAt: closesAt,
-  isServed: sql<SqlBool>`record.status <> 'draft'`,
 });
 
 export const detailedSolicitations: ListedRecords = {

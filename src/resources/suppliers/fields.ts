@@ -1,44 +1,89 @@
-import { STATES } from '../../us-states.ts';
-import { filledText, id, nullable, object, set, text, timestamp, type CompletedOf, type Field } from '../fields.ts';
 import { compareBytewise } from '../../bytewise.ts';
-import { withoutClosingBrace } from '../finished-text.ts';
+import { object } from '../../http/openapi/openapi-schemas.ts';
+import { STATES } from '../../us-states.ts';
+import { abbreviationText } from '../certifications/fields.ts';
+import {
+  added,
+  field,
+  filledText,
+  id,
+  nullable,
+  orNull,
+  servedProperties,
+  setOf,
+  text,
+  TEXT,
+  unserved,
+  updatedAt,
+  type ImportSchema,
+  type RecordOf,
+} from '../fields.ts';
+import { fieldRenderer } from '../rendered-fields.ts';
 
-const state: Field<string> = {
-  ...text,
+const state: ImportSchema = {
+  ...TEXT,
   enum: [...STATES],
   description: 'must be a USPS two-letter state code in capitals',
 };
 
-/** A line of `suppliers.ndjson`. */
-export const supplierFields = object(
-  {
-    id,
-    name: filledText,
-    short_intro: nullable(text),
-    about: nullable(text),
-    states_served: set(state, 'PA', { isSorted: true }),
-    certifications: set(text, 'MBE', { isSorted: true }),
-    city_service_ids: set(text, 'cs_1', { isSorted: true }),
-    location: nullable(text),
-    logo: nullable(text),
-    email: nullable(text),
-    website: nullable(text),
-    updated_at: timestamp,
-  },
-  ['updated_at'],
-);
+/** A line of `suppliers.ndjson`, and a supplier as it is served. */
+export const supplierFields = {
+  id: id('The id of the supplier.', 'sup_md_00_061'),
+  name: filledText('The name of the supplier.', 'ATS CALL CENTERS, INC.'),
+  short_intro: unserved<string | null>(orNull(TEXT)),
+  about: unserved<string | null>(orNull(TEXT)),
+  states_served: field<string[]>(setOf(state, 'PA', { isSorted: true }), {
+    type: 'array',
+    items: {
+      type: 'string',
+      minLength: 2,
+      maxLength: 2,
+      pattern: '^[A-Z]{2}$',
+      description: 'A USPS two-letter state code.',
+    },
+    maxItems: STATES.size,
+    uniqueItems: true,
+    description: 'USPS two-letter state codes, alphabetical; empty if no service area is set up.',
+    examples: [['MD', 'PA']],
+  }),
+  certifications: added<string[]>(setOf(TEXT, 'MBE', { isSorted: true }), {
+    type: 'array',
+    items: abbreviationText('The abbreviation of a certification.'),
+    uniqueItems: true,
+    description:
+      'Abbreviations, small-business and diversity certifications before technical ones. Lists show up to 10; ' +
+      'the detail shows all.',
+    examples: [['DBE', 'MBE', 'SBE']],
+  }),
+  city_service_ids: unserved<string[]>(setOf(TEXT, 'cs_1', { isSorted: true })),
+  location: nullable(
+    text(
+      'The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any ' +
+        'text, or null.',
+      'Glen Burnie, MD',
+    ),
+  ),
+  logo: nullable(text('The logo, usually its address; null if there is none.')),
+  email: nullable(text('The contact e-mail address; null if there is none.')),
+  website: nullable(text('The website; null if there is none.')),
+  updated_at: updatedAt('When anything in this record last changed.'),
+};
 
 /** Validated and completed: every field is present, timestamps are normalized. */
-export type SupplierRecord = CompletedOf<typeof supplierFields>;
+export type SupplierRecord = RecordOf<typeof supplierFields>;
+
+export const embeddedSupplier = object(servedProperties(supplierFields, 'embedded'), {
+  $id: 'EmbeddedSupplier',
+  description: 'A supplier in a contract.',
+});
+
+export const supplier = object(servedProperties(supplierFields), { $id: 'Supplier', description: 'A supplier.' });
+
+/** Renders the supplier as embedded in contracts. */
+export const renderSupplier = fieldRenderer(supplierFields);
 
 /** Lists return this many certifications of each type, and more of one type if the other has fewer. */
 const PREVIEW_OF_EACH_TYPE = 5;
-
-/** Renders the supplier as embedded in contracts, without its closing brace: the supplier endpoints add fields. */
-export function renderSupplier(supplier: SupplierRecord): string {
-  const { id, name, states_served, location, logo, email, website } = supplier;
-  return withoutClosingBrace(JSON.stringify({ id, name, states_served, location, logo, email, website }));
-}
 
 interface HeldCertification {
   abbreviation: string;

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder } from 'kysely';
 import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { filledText, idPathSchema, idText, nullable, object, timestamp } from '../../http/openapi/openapi-schemas.ts';
+import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
 import { certificationsParameter, idParameter, stateParameter } from '../../http/request/parameters.ts';
 import { hasValue, NEVER } from '../../index/conditions.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
@@ -17,62 +17,10 @@ import {
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
-import { STATES } from '../../us-states.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
-import { abbreviationText } from '../certifications/certifications.ts';
+import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../finished-text.ts';
-import { findRecord } from '../granted.ts';
-
-const embeddedFields = {
-  id: idText({ description: 'The id of the supplier.', examples: ['sup_md_00_061'] }),
-  name: filledText({ description: 'The name of the supplier.', examples: ['ATS CALL CENTERS, INC.'] }),
-  states_served: {
-    type: 'array',
-    items: {
-      type: 'string',
-      minLength: 2,
-      maxLength: 2,
-      pattern: '^[A-Z]{2}$',
-      description: 'A USPS two-letter state code.',
-    },
-    maxItems: STATES.size,
-    uniqueItems: true,
-    description: 'USPS two-letter state codes, alphabetical; empty if no service area is set up.',
-    examples: [['MD', 'PA']],
-  },
-  location: nullable({
-    type: 'string',
-    description:
-      'The location as text for people: usually a city and state code, such as `Glen Burnie, MD`, but it can be any ' +
-      'text, or null.',
-    examples: ['Glen Burnie, MD'],
-  }),
-  logo: nullable({ type: 'string', description: 'The logo, usually its address; null if there is none.' }),
-  email: nullable({ type: 'string', description: 'The contact e-mail address; null if there is none.' }),
-  website: nullable({ type: 'string', description: 'The website; null if there is none.' }),
-};
-
-export const embeddedSupplier = object(embeddedFields, {
-  $id: 'EmbeddedSupplier',
-  description: 'A supplier in a contract.',
-});
-
-export const supplier = object(
-  {
-    ...embeddedFields,
-    certifications: {
-      type: 'array',
-      items: abbreviationText('The abbreviation of a certification.'),
-      uniqueItems: true,
-      description:
-        'Abbreviations, small-business and diversity certifications before technical ones. Lists show up to 10; ' +
-        'the detail shows all.',
-      examples: [['DBE', 'MBE', 'SBE']],
-    },
-    updated_at: timestamp('When anything in this record last changed.'),
-  },
-  { $id: 'Supplier', description: 'A supplier.' },
-);
+import { embeddedSupplier, supplier } from './fields.ts';
 
 const supplierPage = pageOf(supplier, 'A page of suppliers.');
 

@@ -1,0 +1,78 @@
+import type { IndexedKind } from '../../kinds.ts';
+import type { Scope } from '../scope.ts';
+import { hasDrafts, isDraft, OWNER_KINDS, OWNERS, shownBy, type Owner } from './rules.ts';
+
+/* The owners that a scope was granted, and those that a record has. */
+
+/** A granted owner. */
+export interface GrantedOwner {
+  readonly owner: Owner;
+  readonly id: string;
+  readonly grantedAt: string;
+}
+
+/** The owners that a scope was granted one by one. */
+export function grantedOwners(scope: Scope, owners: readonly Owner[] = OWNER_KINDS): GrantedOwner[] {
+  return owners.flatMap((owner) =>
+    Array.from(scope[OWNERS[owner].grants], ([id, grantedAt]) => ({ owner, id, grantedAt })),
+  );
+}
+
+/** The granted owners whose grants show records of a kind. */
+export function ownersShowing(kind: IndexedKind, scope: Scope): GrantedOwner[] {
+  return grantedOwners(
+    scope,
+    shownBy(kind).map(([owner]) => owner),
+  );
+}
+
+/** Whether a scope has all that another was granted, so that it shows all that the other shows. */
+export function includesScope(scope: Scope, other: Scope): boolean {
+  if (scope === other || scope.everythingSince !== null) return true;
+  return (
+    other.everythingSince === null && grantedOwners(other).every(({ owner, id }) => scope[OWNERS[owner].grants].has(id))
+  );
+}
+
+/** The owner of every record, for partners that are granted everything, as departures store it. */
+export const EVERYTHING = 'everything';
+
+/** An owner as departures store it. */
+export function ownerKey(owner: Owner, id: string): string {
+  return `${owner}:${id}`;
+}
+
+/** The columns of a row that decide who sees it. */
+export interface OwnedRow {
+  readonly id: string;
+  readonly lead_entity_id?: string;
+  readonly coop_id?: string | null;
+  readonly status?: string;
+}
+
+/** The columns of {@link OwnedRow} that the rows of a kind have. */
+export function ownerColumns(kind: IndexedKind): (keyof OwnedRow)[] {
+  return [
+    'id',
+    ...ownOwners(kind).map((owner) => OWNERS[owner].column),
+    ...(hasDrafts(kind) ? ['status' as const] : []),
+  ];
+}
+
+/**
+ * The owners that a row has itself, as departures store them; none if it is a draft. Suppliers have only
+ * {@link EVERYTHING}: the tables in `OWNERS` have the others.
+ */
+export function ownersOf(kind: IndexedKind, row: OwnedRow): Set<string> {
+  if (isDraft(row)) return new Set();
+  const owners = ownOwners(kind).flatMap((owner) => {
+    const id = row[OWNERS[owner].column] ?? null;
+    return id === null ? [] : [ownerKey(owner, id)];
+  });
+  return new Set([EVERYTHING, ...owners]);
+}
+
+/** The owners whose ids are in columns of a kind, and whose grants show their records. */
+export function ownOwners(kind: IndexedKind): Owner[] {
+  return shownBy(kind).flatMap(([owner, shown]) => (shown === 'own' ? [owner] : []));
+}
