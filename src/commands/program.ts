@@ -86,7 +86,7 @@ addCommand(program, 'diff', 'list what an import of a directory would change')
     parseShown,
   )
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
-  .action(run(async () => (await import('./actions/preview.ts')).diff, NO_RESULT));
+  .action(run(async () => (await import('./actions/diff.ts')).diff, NO_RESULT));
 
 const convert = program.command('convert').description('write other formats as an import directory');
 

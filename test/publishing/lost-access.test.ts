@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import type { IdleGrants } from '../../src/access/grant-check.ts';
 import { importDirectory } from '../../src/commands/actions/import.ts';
-import { diff } from '../../src/commands/actions/preview.ts';
+import { diff } from '../../src/commands/actions/diff.ts';
 import { ConsentRequiredError } from '../../src/publishing/consent.ts';
 import type { PublishOptions } from '../../src/publishing/publish.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
