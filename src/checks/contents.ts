@@ -5,10 +5,10 @@ import type { Environment, DatabaseConfig } from '../config.ts';
 import { readLastEvents } from '../database/commit-timestamps.ts';
 import { type Database, SchemaVersionError } from '../database/database.ts';
 import { hasTimelineChanged, readLoss } from '../database/postgres/timeline.ts';
-import { readSchemaState } from '../database/migrations/migrator.ts';
+import { describeUpgrade, readSchemaState } from '../database/migrations/migrator.ts';
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
-import { configuredDatabase, openForServing } from '../database/open.ts';
+import { openForLongReads, openForServing } from '../database/open.ts';
 import type { OnProgress } from '../database/catalog-lock.ts';
 import { FAULTS, verifyIndex, verifySample, type IndexFindings } from './verify-index.ts';
 
@@ -38,11 +38,7 @@ async function checkSchema(database: Database): Promise<{ finding: Finding; isRe
     if (isEmpty) return unreadable(warn(about, 'the database is empty', EMPTY_ADVICE));
     if (pending.length > 0) {
       const message = `it is older than this version (pending: ${pending.join(', ')})`;
-      const advice =
-        database.engine === 'postgres'
-          ? 'Run "pds migrate" as the owner of the tables, and "pds roles" again if you use it.'
-          : 'Run "pds migrate", which makes a backup first; so do "pds import" and a start. Other commands refuse it.';
-      return unreadable(fail(about, message, advice));
+      return unreadable(fail(about, message, describeUpgrade(database)));
     }
   } catch (error) {
     if (!(error instanceof SchemaVersionError)) throw error;
@@ -200,7 +196,7 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
 
 /** Compares the whole index with the records. Calls `onProgress` regularly: an error it throws ends the comparison. */
 export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProgress): Promise<Finding[]> {
-  await using database = configuredDatabase(config).openForLongReads();
+  await using database = openForLongReads(config);
   const findings = await verifyIndex(database, onProgress);
   return describeFindings(findings, (size) => `all of it matches the records (${size})`);
 }

@@ -1,4 +1,5 @@
 import type { Config, DatabaseConfig } from '../config.ts';
+import { byEngine, pathOf } from '../database/configured.ts';
 import type { Clock } from '../timestamp.ts';
 import { within, type Finding, fail, ok, warn } from './finding.ts';
 import { checkPrimary, type PrimaryState, checkReplica } from './postgres.ts';
@@ -27,19 +28,24 @@ export async function runChecks(
   const redis = redisUrl === null ? [] : within('redis', describeFound, () => checkRedis(redisUrl));
   let primary: PrimaryState | null = null;
   let isReadable = false as boolean;
-  // Also if the check of the contents fails, since damage can be the reason.
-  let isUsable = database.engine === 'sqlite';
-  const found = await within('database', describeFound, async () => {
-    if (database.engine === 'sqlite') {
-      const checked = await checkSqlite(database.path, environment, clock);
-      ({ isReadable, isUsable } = checked);
-      return checked.findings;
-    }
-    const checked = await checkPrimary(database.url, environment, clock);
-    primary = checked.state;
-    isReadable = checked.state !== null;
-    return checked.findings;
-  });
+  // SQLite's files are checked also if the check of the contents fails, since damage can be the reason.
+  let files = pathOf(database);
+  const found = await within('database', describeFound, () =>
+    byEngine(database, {
+      sqlite: async ({ path }) => {
+        const checked = await checkSqlite(path, environment, clock);
+        isReadable = checked.isReadable;
+        if (!checked.isUsable) files = null;
+        return checked.findings;
+      },
+      postgres: async ({ url }) => {
+        const checked = await checkPrimary(url, environment, clock);
+        primary = checked.state;
+        isReadable = checked.state !== null;
+        return checked.findings;
+      },
+    }),
+  );
   const index = isReadable ? await verifyIndex(database) : [];
   const replica =
     replicaUrl === null
@@ -51,8 +57,8 @@ export async function runChecks(
         );
   const others = [...replica, ...(await redis)];
   // Last, since it blocks this thread, during which the timeouts of other checks would pass.
-  const files = database.engine === 'sqlite' && isUsable ? checkFiles(database.path, isFull) : [];
-  return [...checkSettings(config), ...checkSharedPort(config), ...found, ...files, ...index, ...others];
+  const damage = files === null ? [] : checkFiles(files, isFull);
+  return [...checkSettings(config), ...checkSharedPort(config), ...found, ...damage, ...index, ...others];
 }
 
 /** Reports valid settings that may be unintended; reading them has already refused invalid ones. */

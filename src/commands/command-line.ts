@@ -36,7 +36,7 @@ export function run<Args extends unknown[]>(
 ) {
   return async function (this: Command, ...args: Args): Promise<void> {
     const isJson = this.optsWithGlobals<{ json?: true }>().json === true;
-    const { runCommand } = await import('./context.ts');
+    const { runCommand } = await import('./run-command.ts');
     await runCommand(
       isJson,
       async (output) => {

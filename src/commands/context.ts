@@ -1,12 +1,10 @@
-import { existsSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { withoutKeys } from '../access/keys.ts';
-import { ConfigError, readConfig, type Config, type DatabaseConfig } from '../config.ts';
+import type { Config, DatabaseConfig } from '../config.ts';
+import { databaseName, hasLog, isMissing } from '../database/configured.ts';
 import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from '../database/database.ts';
-import { configuredDatabase, openForCommands, openForServing } from '../database/open.ts';
-import { logBytes, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import { openForCommands, openForServing } from '../database/open.ts';
 import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
@@ -18,15 +16,10 @@ import {
   type SchemaState,
   type SchemaUse,
 } from '../database/migrations/migrator.ts';
-import { printable } from '../printable.ts';
 import { announceInterrupted } from '../publishing/releases.ts';
-import { ImportRefusedError } from '../publishing/problems.ts';
 import type { Clock } from '../timestamp.ts';
-import { migratingWithProgress } from './migrating.ts';
-import { causeOf, describeFailure, reportRefusal } from './output/failure.ts';
-import { processOutput, type Output } from './output/output.ts';
-import { InterruptedError } from './output/progress.ts';
-import { variablesOfProcess, type SettingOptions } from './output/settings-file.ts';
+import type { Output } from './output/output.ts';
+import { configOfProcess } from './run-command.ts';
 
 /** The dependencies of a command that works on the database. */
 export interface CommandContext {
@@ -35,43 +28,6 @@ export interface CommandContext {
   readonly database: OpenDatabase;
   readonly clock: Clock;
   readonly output: Output;
-}
-
-/** The configuration from this process's environment, to which `loadSettings` has added the settings file. */
-export function configOfProcess(options: SettingOptions = {}): Config {
-  return readConfig(...variablesOfProcess(options));
-}
-
-/**
- * Runs a command and sets this process's exit code: the return value of `work`, 0 if it returns nothing, or
- * `failureCode` if it throws (a signal's exit code if interrupted). An error prints one message to stderr, and with
- * `--json` also `{"error": {"message": …}}` to stdout; a refused import also its problems.
- */
-export async function runCommand(
-  isJson: boolean,
-  work: (output: Output) => Promise<number | undefined>,
-  failureCode = 1,
-): Promise<void> {
-  const output = processOutput(isJson);
-  try {
-    process.exitCode = (await work(output)) ?? 0;
-  } catch (thrown) {
-    const error = causeOf(thrown);
-    process.exitCode = error instanceof InterruptedError ? error.exitCode : failureCode;
-    if (error instanceof ImportRefusedError) {
-      reportRefusal(output, error);
-      return;
-    }
-    // Redact keys: an operator may have entered one in place of a name.
-    const message = withoutKeys(describeFailure(error, databaseOfProcess()));
-    const [first = '', ...others] = error instanceof ConfigError ? error.problems.map(withoutKeys) : [message];
-    output.note([error instanceof InterruptedError ? first : `error: ${first}`, ...others]);
-    if (isJson) output.result({ error: { message } }, '');
-    if (error instanceof Error && ['debug', 'trace'].includes(process.env['PDS_LOG_LEVEL'] ?? '')) {
-      const stack = error.stack?.replace(error.message, () => printable(error.message)) ?? '';
-      output.note(withoutKeys(stack).split('\n'));
-    }
-  }
 }
 
 export interface DatabaseSettings {
@@ -108,15 +64,19 @@ export async function withDatabase<T>(
   }: DatabaseSettings = {},
 ): Promise<T> {
   const config = configOfProcess();
-  const configured = configuredDatabase(config.database);
-  const isMissing = configured.isMissing();
-  if (!mayCreate && isMissing) throw new NoDatabaseError(`there is no database ${configured.shown} yet`);
-  if (shouldPrepare && !mayUpgrade && !isMissing) await refuseOlderFiles(config.database);
+  const name = databaseName(config.database);
+  if (isMissing(config.database)) {
+    if (!mayCreate) throw new NoDatabaseError(`there is no database ${name} yet`);
+  } else if (shouldPrepare && !mayUpgrade && hasLog(config.database)) {
+    // An older database is refused without a change to its files.
+    await using database = openForServing(config.database);
+    refuseOlder(await readSchemaState(database));
+  }
   await using database = openForCommands(config.database, operatorOfProcess(config));
   await awaitPrimary(database, output);
   if (!mayCreate) {
     const state = await readSchemaState(database);
-    if (state.isEmpty) throw new NoDatabaseError(`the database ${configured.shown} is empty`);
+    if (state.isEmpty) throw new NoDatabaseError(`the database ${name} is empty`);
     refuseOlder(state);
   }
   const prepares = shouldPrepare && !isDryRun;
@@ -132,19 +92,6 @@ export async function withDatabase<T>(
   return result;
 }
 
-/**
- * Refuses an older SQLite database with a log, as a killed service leaves it, without a change to its files: the last
- * connection that can write empties the log into them.
- */
-async function refuseOlderFiles(config: DatabaseConfig): Promise<void> {
-  if (config.engine === 'postgres') return;
-  const { catalog, access } = sqliteFiles(config.path);
-  // If the folder cannot be read, opening the database reports that.
-  if (![catalog, access].some((file) => existsSync(`${file}-wal`) && logBytes(file) > 0)) return;
-  await using database = openForServing(config);
-  refuseOlder(await readSchemaState(database));
-}
-
 /** Returns the names of the migrations that ran. */
 async function prepareDatabase(
   database: OpenDatabase,
@@ -154,6 +101,8 @@ async function prepareDatabase(
 ): Promise<string[]> {
   if (!mayUpgrade) return prepareSchema(database, Date.now);
   const work = (options: MigrateOptions): Promise<string[]> => prepareSchema(database, Date.now, 'command', options);
+  // Loaded on use: only `pds import` upgrades here, and a backup needs Ajv.
+  const { migratingWithProgress } = await import('./migrating.ts');
   const { ran } = await migratingWithProgress(output, config.database, work);
   if (ran.length > 0 && !haveCreated(ran)) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
   return ran;
@@ -171,7 +120,7 @@ export async function findSchemaState(
   waits?: Pick<Output, 'note'>,
 ): Promise<SchemaState | null> {
   // Opening it would create it.
-  if (configuredDatabase(settings).isMissing()) return null;
+  if (isMissing(settings)) return null;
   await using database = openForCommands(settings);
   if (waits !== undefined) await awaitPrimary(database, waits);
   return await readSchemaState(database, use);
@@ -179,15 +128,7 @@ export async function findSchemaState(
 
 /** A database in a message, without its password. */
 export function shownDatabase(database: DatabaseConfig): string {
-  return `the database ${configuredDatabase(database).shown}`;
-}
-
-function databaseOfProcess(): Config['database'] | null {
-  try {
-    return configOfProcess().database;
-  } catch {
-    return null;
-  }
+  return `the database ${databaseName(database)}`;
 }
 
 /** Names are cut at this length: the environment could make them any length. */
@@ -220,16 +161,15 @@ const MAX_WAIT_MS = 60_000;
 const RETRY_MS = 500;
 
 /**
- * Connects a command to PostgreSQL. If there is no primary at the moment, waits for one, and reports that.
+ * Connects a command to its database. If there is no primary of PostgreSQL at the moment, waits for one, and reports that.
  *
  * @throws the last error after `maxWaitMs`, and at once any error that another primary would not resolve.
  */
 export async function awaitPrimary(
-  { engine, kysely }: Database,
+  { kysely }: Database,
   output: Pick<Output, 'note'>,
   maxWaitMs = MAX_WAIT_MS,
 ): Promise<void> {
-  if (engine === 'sqlite') return;
   const startedAtMs = performance.now();
   for (let isNoted = false; ; isNoted = true) {
     try {

@@ -1,5 +1,6 @@
 import manifest from '../../package.json' with { type: 'json' };
 import type { DatabaseConfig } from '../config.ts';
+import { pathOf } from '../database/configured.ts';
 import type { MigrateOptions } from '../database/migrations/migrator.ts';
 import { backUpBeside } from '../recovery/backup.ts';
 import type { Output } from './output/output.ts';
@@ -51,8 +52,9 @@ export async function backUpBeforeUpgrade(
   config: DatabaseConfig,
   onProgress: (doneBytes: number, totalBytes: number) => void = () => undefined,
 ): Promise<string | null> {
-  if (config.engine === 'postgres') return null;
-  return backUpBeside(config.path, {
+  const path = pathOf(config);
+  if (path === null) return null;
+  return backUpBeside(path, {
     clock: Date.now,
     version: manifest.version,
     onProgress: (_, done, total) => onProgress(done, total),

@@ -134,11 +134,11 @@ addCommand(program, 'config', 'print the settings in force, and where each is se
   .option('--port <port>', 'as for "pds serve"')
   .option('--reuse-port', 'as for "pds serve"')
   .option('--admin-port <port>', 'as for "pds serve"')
-  .action(run(async () => (await import('./actions/installation.ts')).showConfig));
+  .action(run(async () => (await import('./actions/config.ts')).showConfig));
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
   .option('--full', 'verify the whole index, not a sample: minutes per million records')
-  .action(run(async () => (await import('./actions/installation.ts')).check));
+  .action(run(async () => (await import('./actions/check.ts')).check));
 
 program.commandsGroup('Database:');
 

@@ -89,31 +89,6 @@ export interface OpenDatabase extends Database, AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A configured database that is not open: what depends on its engine. */
-export interface ConfiguredDatabase {
-  /** Its path, or its host, port and name: in messages, without a password. */
-  readonly shown: string;
-  /**
-   * Whether opening it for commands would create it. A PostgreSQL database always exists, but can be empty.
-   *
-   * @throws DatabaseUnavailableError if it could not be created.
-   */
-  isMissing(): boolean;
-  /**
-   * Opens it for reading: SQLite's files read-only, PostgreSQL through pools.
-   *
-   * @param replicaUrl of PostgreSQL's replica; null for none. Without it, PostgreSQL can be a standby, which is
-   *   otherwise refused.
-   */
-  openForServing(replicaUrl?: string | null): OpenDatabase;
-  /** Opens it for a command that can write. Creates SQLite's files if they are missing. */
-  openForCommands(): OpenDatabase;
-  /** Opens it for reads that take longer than a request can. */
-  openForLongReads(): OpenDatabase;
-  /** Describes an error of the database for operators, and what to do; null if it is another error. Without secrets. */
-  describeError(error: Error): string | null;
-}
-
 /** A row, and texts in the order of `ordinal`. */
 export interface TextsQuery<Row> {
   readonly head: RawBuilder<Row>;

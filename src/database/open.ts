@@ -1,20 +1,21 @@
 import type { DatabaseConfig } from '../config.ts';
-import type { ConfiguredDatabase, OpenDatabase, Operator } from './database.ts';
-import { postgresDatabase } from './postgres/postgres.ts';
-import { sqliteDatabase } from './sqlite/sqlite.ts';
-
-/** The database of a configuration, without opening it. */
-export function configuredDatabase(config: DatabaseConfig): ConfiguredDatabase {
-  return config.engine === 'sqlite' ? sqliteDatabase(config.path) : postgresDatabase(config.url);
-}
+import { byEngine } from './configured.ts';
+import type { OpenDatabase, Operator } from './database.ts';
+import { openPostgresForCommands, openPostgresForServing } from './postgres/postgres.ts';
+import { openSqlite } from './sqlite/sqlite.ts';
 
 /**
- * Opens a database for reading. For `replicaUrl`, see `ConfiguredDatabase.openForServing`.
+ * Opens a database for reading: SQLite's files read-only, PostgreSQL through pools.
  *
+ * @param replicaUrl of PostgreSQL's replica; null for none. Without it, PostgreSQL can be a standby, which is otherwise
+ *   refused.
  * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
 export function openForServing(config: DatabaseConfig, replicaUrl?: string | null): OpenDatabase {
-  return configuredDatabase(config).openForServing(replicaUrl);
+  return byEngine(config, {
+    sqlite: ({ path }) => openSqlite(path, 'read'),
+    postgres: ({ url }) => openPostgresForServing(url, replicaUrl),
+  });
 }
 
 /**
@@ -24,6 +25,18 @@ export function openForServing(config: DatabaseConfig, replicaUrl?: string | nul
  * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
 export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
-  const opened = configuredDatabase(config).openForCommands();
+  const opened = byEngine(config, {
+    sqlite: ({ path }) => openSqlite(path, 'write'),
+    postgres: ({ url }) => openPostgresForCommands(url),
+  });
   return operator === undefined ? opened : { ...opened, operator };
+}
+
+/** Opens a database for reads that take longer than a request can. */
+export function openForLongReads(config: DatabaseConfig): OpenDatabase {
+  return byEngine(config, {
+    sqlite: ({ path }) => openSqlite(path, 'read'),
+    // Serving connections have a statement timeout.
+    postgres: ({ url }) => openPostgresForCommands(url),
+  });
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { writeAuditEntry, type AuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { hasTimelineChanged, LOSS, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
+import { hasTimelineChanged, hasTimelines, LOSS, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
 import { bumpRevision, readLastEvents } from '../database/commit-timestamps.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
 import { insertRows } from '../database/rows.ts';
@@ -116,7 +116,7 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
  * @throws OperatorError if the timeline cannot be read.
  */
 export async function recordPromotion(database: OpenDatabase, clock: Clock): Promise<boolean> {
-  if (database.engine === 'sqlite') return false;
+  if (!hasTimelines(database)) return false;
   if ((await readTimeline(database)) === null) {
     throw new OperatorError(
       'the timeline cannot be read: this server is a replica, or the role is not the owner of the tables. Nothing was changed',

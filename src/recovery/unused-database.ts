@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { sql } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
+import { pathOf } from '../database/configured.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
@@ -15,16 +16,17 @@ import { lockReplaced } from './replaced-database.ts';
  * missing too, but leaves a database that has been used or that another process has open.
  */
 export function discarderOf(config: DatabaseConfig): () => Promise<void> {
-  if (config.engine === 'postgres') return () => dropUnused(config);
-  const removeFolder = makeLastFolder(dirname(resolve(config.path)));
+  const path = pathOf(config);
+  if (path === null) return () => dropUnused(config);
+  const removeFolder = makeLastFolder(dirname(resolve(path)));
   return async () => {
-    const locked = lockReplaced(config.path);
+    const locked = lockReplaced(path);
     try {
       const { catalog, access, lastEvent } = locked;
       const isUsed = access.connection?.prepare('select 1 from partners limit 1').get() !== undefined;
       if (isUsed || lastEvent !== EPOCH || catalog.state === 'damaged' || access.state === 'damaged') return;
       // A process that waits for the lock detects that the file it has opened is gone.
-      for (const { path } of [catalog, access]) rmSync(path, { force: true });
+      for (const file of [catalog, access]) rmSync(file.path, { force: true });
     } finally {
       locked.close();
     }

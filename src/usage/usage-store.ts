@@ -2,6 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { sql, type Kysely } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
+import { byEngine } from '../database/configured.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
 import type { Tables, UsageRow } from '../database/tables.ts';
@@ -30,7 +31,10 @@ export interface UsageStore {
  *   store opens another.
  */
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
-  return config.engine === 'sqlite' ? sqliteUsageStore(sqliteFiles(config.path).access) : postgresUsageStore(kysely);
+  return byEngine(config, {
+    sqlite: ({ path }) => sqliteUsageStore(sqliteFiles(path).access),
+    postgres: () => postgresUsageStore(kysely),
+  });
 }
 
 const KEY = ['day', 'partner_id', 'key_id', 'endpoint'] as const;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makeRoles } from '../../src/roles/roles.ts';
+import { makeRoles } from '../../src/database/postgres/roles.ts';
 import { requestsAbout } from '../model/requests.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';

@@ -97,8 +97,8 @@ export const IMPORTS: readonly Mutant[] = [
     name: 'a command that reads migrates a database of SQLite',
     breaks: 'Only migrate, import and serve migrate, after a backup',
     file: 'src/commands/context.ts',
-    original: 'if (shouldPrepare && !mayUpgrade && !isMissing) await refuseOlderFiles(config.database);',
-    replacement: 'if (shouldPrepare && isMissing) await refuseOlderFiles(config.database);',
+    original: '} else if (shouldPrepare && !mayUpgrade && hasLog(config.database)) {',
+    replacement: '} else if (shouldPrepare && mayUpgrade && hasLog(config.database)) {',
     tests: ['test/commands/older-database.sqlite.test.ts'],
   },
 ];

@@ -9,7 +9,7 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../src/database/postgres/postgres.ts';
-import { makeRoles } from '../../src/roles/roles.ts';
+import { makeRoles } from '../../src/database/postgres/roles.ts';
 import { mayRun, powersOf } from './powers.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { type Outcome } from '../commands/run-pds.ts';
@@ -152,7 +152,7 @@ describe('pds roles', () => {
   testWith('postgresql')('runs a script that psql runs alike', async () => {
     const before = await powersOf(asReader, asOwner);
     await sql.raw(`grant insert on catalog.coops to ${reader}`).execute(asOwner.kysely);
-    const script = fileURLToPath(new URL('../../src/roles/roles.sql', import.meta.url));
+    const script = fileURLToPath(new URL('../../src/database/postgres/roles.sql', import.meta.url));
     const names = [`reader=${reader}`, `writer=${writer}`].flatMap((variable) => ['--set', variable]);
     const options = ['--no-psqlrc', '--single-transaction', '--set', 'ON_ERROR_STOP=1', ...names, '--file', script];
     await promisify(execFile)('psql', [...options, urlOf(owner)]);

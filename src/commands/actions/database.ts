@@ -1,13 +1,14 @@
 import { migrate, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { hasRoles, makeRoles, type Roles } from '../../roles/roles.ts';
+import { hasRoles, makeRoles, type Roles } from '../../database/postgres/roles.ts';
 import { vacuum } from '../../database/vacuum.ts';
 import { type CommandContext, operatorOfProcess, shownDatabase } from '../context.ts';
 import { migratingWithProgress } from '../migrating.ts';
 import { reindex } from '../../recovery/recover.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
+import { pathOf } from '../../database/configured.ts';
 import { openForCommands } from '../../database/open.ts';
 import { sqliteCode } from '../../database/sqlite/sqlite-files.ts';
 import { transfer } from '../../recovery/transfer.ts';
@@ -65,7 +66,7 @@ export async function transferDatabase(
   { config, database: source, clock, output }: CommandContext,
   url: string,
 ): Promise<undefined> {
-  if (config.database.engine === 'postgres') {
+  if (pathOf(config.database) === null) {
     throw new OperatorError(
       'PDS_DATABASE_URL is of PostgreSQL, and "pds transfer" copies only from SQLite. Copy PostgreSQL with its own tools, ' +
         'and import the records into SQLite. Nothing was changed',
@@ -100,7 +101,7 @@ export async function transferDatabase(
 function parseTarget(url: string): DatabaseConfig {
   try {
     const { database } = readConfig({ PDS_DATABASE_URL: url });
-    if (database.engine === 'postgres') return database;
+    if (pathOf(database) === null) return database;
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
   }

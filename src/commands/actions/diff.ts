@@ -17,8 +17,9 @@ import {
 } from '../../publishing/preview/record-changes.ts';
 import type { ImportReport } from '../../publishing/publish.ts';
 import { listSources } from '../../publishing/read/source.ts';
-import { configOfProcess, withDatabase, type CommandContext } from '../context.ts';
+import { withDatabase, type CommandContext } from '../context.ts';
 import { renderColumns, type Output } from '../output/output.ts';
+import { configOfProcess } from '../run-command.ts';
 import { describeReport, describeSkipped, jsonOfReport, publishWithProgress } from './import.ts';
 
 /** Records listed of each kind and sort of change as text, if `--show` does not set it. */

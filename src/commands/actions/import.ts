@@ -10,9 +10,10 @@ import { findFile, listSources, type Source } from '../../publishing/read/source
 import { describeLostAccess } from '../../publishing/write/lost-access.ts';
 import { discarderOf } from '../../recovery/unused-database.ts';
 import { canAsk } from '../command-line.ts';
-import { configOfProcess, findSchemaState, withDatabase, type CommandContext } from '../context.ts';
+import { findSchemaState, withDatabase, type CommandContext } from '../context.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 import { confirm, startProgress } from '../output/progress.ts';
+import { configOfProcess } from '../run-command.ts';
 
 /** The options of `pds import`, as Commander parses them. */
 interface ImportOptions {

@@ -12,9 +12,11 @@ import {
 } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
-import { configOfProcess, operatorOfProcess, type CommandContext } from '../context.ts';
+import { operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm, startProgress } from '../output/progress.ts';
 import type { Output } from '../output/output.ts';
+import { configOfProcess } from '../run-command.ts';
+import { pathOf } from '../../database/configured.ts';
 
 const STEPS = {
   copying: 'Copying',
@@ -106,7 +108,8 @@ async function confirmRestore(output: Output, path: string, directory: string, w
 
 /** @throws OperatorError if the database is PostgreSQL, naming its tools for the purpose. */
 function sqlitePath({ database }: Config, tools: string): string {
-  if (database.engine === 'sqlite') return database.path;
+  const path = pathOf(database);
+  if (path !== null) return path;
   throw new OperatorError(
     `this command is for SQLite. For PostgreSQL use ${tools}. docs/operators/backup-and-recovery.md describes how, and ` +
       'what to do after a restore ("pds recover")',

@@ -1,6 +1,6 @@
 import { withoutKeys } from '../../access/keys.ts';
 import type { DatabaseConfig } from '../../config.ts';
-import { configuredDatabase } from '../../database/open.ts';
+import { describeDatabaseError } from '../../database/configured.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { describeProblem, type ImportRefusedError } from '../../publishing/problems.ts';
 import type { Output } from './output.ts';
@@ -21,7 +21,7 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
   if (error instanceof OperatorError || error.name === 'InputError') return error.message;
   const { syscall } = error as { syscall?: unknown };
   if (syscall === 'listen') return describeListenError(error, API_PORT);
-  const described = database === null ? null : configuredDatabase(database).describeError(error);
+  const described = database === null ? null : describeDatabaseError(error, database);
   if (described !== null) return described;
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
 }

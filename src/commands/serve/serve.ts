@@ -5,7 +5,8 @@ import manifest from '../../../package.json' with { type: 'json' };
 import { DEMO_KEY } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import type { Config } from '../../config.ts';
-import { configuredDatabase, openForCommands } from '../../database/open.ts';
+import { databaseName } from '../../database/configured.ts';
+import { openForCommands } from '../../database/open.ts';
 import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
 import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
@@ -13,8 +14,9 @@ import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
-import { configOfProcess, HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { HISTORY_WARNING, operatorOfProcess } from '../context.ts';
 import { backUpBeforeUpgrade } from '../migrating.ts';
+import { configOfProcess } from '../run-command.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
@@ -152,7 +154,7 @@ function greet(
     ['API', `${origin}/v1`],
     ['Portal', `${origin}${DOCS_PATH}`],
     ['Admin', `${adminOrigin}/readyz`],
-    ['Database', configuredDatabase(database).shown],
+    ['Database', databaseName(database)],
     ['Stop', 'Ctrl-C'],
   ];
   const tryIt = `curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'`;

@@ -197,6 +197,13 @@ export async function prepareSchema(
   return migrate(database, clock, options);
 }
 
+/** How to upgrade an older schema, for operators. */
+export function describeUpgrade({ engine }: Database): string {
+  return engine === 'postgres'
+    ? 'Run "pds migrate" as the owner of the tables, and "pds roles" again if you use it.'
+    : 'Run "pds migrate", which makes a backup first; so do "pds import" and a start. Other commands refuse it.';
+}
+
 /** @throws SchemaVersionError if the database is of an older version, and not empty. */
 export function refuseOlder({ isEmpty, pending }: SchemaState): void {
   if (isEmpty || pending.length === 0) return;

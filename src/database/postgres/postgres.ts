@@ -1,7 +1,6 @@
 import { Kysely, PostgresDialect, sql, type PostgresPool, type RawBuilder } from 'kysely';
 import pg from 'pg';
 import {
-  type ConfiguredDatabase,
   type OpenDatabase,
   type ParameterValues,
   type ReadSource,
@@ -10,13 +9,12 @@ import {
 } from '../database.ts';
 import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
 import { createPool, runAndRelease, ServerPool } from './server-pool.ts';
-import { describePostgresError, nameTimedOut } from './postgres-errors.ts';
+import { nameTimedOut } from './postgres-errors.ts';
 import { ReadRouter } from './read-router.ts';
 import { readRevision, type Revision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import { readFileSync } from 'node:fs';
-import { shownUrl } from '../../printable.ts';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
 
@@ -51,22 +49,8 @@ const types: pg.CustomTypesConfig = {
     (oid as number) === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (text: string) => unknown),
 };
 
-/** The PostgreSQL database of a `postgres://…` URL. */
-export function postgresDatabase(url: string): ConfiguredDatabase {
-  const openToCommand = (): OpenDatabase => openPostgresForCommands(url);
-  return {
-    shown: shownUrl(url),
-    isMissing: () => false,
-    openForServing: (replicaUrl) => openPostgresForServing(url, replicaUrl),
-    openForCommands: openToCommand,
-    // Serving connections have a statement timeout.
-    openForLongReads: openToCommand,
-    describeError: (error) => describePostgresError(error, shownUrl(url)),
-  };
-}
-
 /** Connects on first use, and so does not throw if the server is down. */
-function openPostgresForCommands(url: string): OpenDatabase {
+export function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = createPool({
     connectionString,
@@ -89,7 +73,7 @@ function openPostgresForCommands(url: string): OpenDatabase {
 }
 
 /** Connects on first use. `kysely` uses the primary, and `run` reads from the replica if it is current. */
-function openPostgresForServing(url: string, replicaUrl?: string | null): OpenDatabase {
+export function openPostgresForServing(url: string, replicaUrl?: string | null): OpenDatabase {
   const primary = openServerPool(url, replicaUrl === undefined ? undefined : refuseStandby);
   const router = new ReadRouter(primary, replicaUrl == null ? null : openServerPool(replicaUrl));
   const pool = { connect: () => primary.connect(), end: () => primary.close(), options: {} };

@@ -7,6 +7,11 @@ import { latestOf } from '../../timestamp.ts';
 /** The setting that records the timeline on which earlier commit timestamps were drawn. */
 export const HISTORY = 'history';
 
+/** Whether a database can be promoted or restored while services use it: SQLite's is replaced only by commands that recover. */
+export function hasTimelines({ engine }: Database): boolean {
+  return engine === 'postgres';
+}
+
 /**
  * Identifies a PostgreSQL database's timeline: the server's system identifier, its timeline ID, and the OIDs of the
  * database and of `access.clock`. Promoting a replica and point-in-time recovery start a new timeline; `pg_restore` and
@@ -14,8 +19,9 @@ export const HISTORY = 'history';
  *
  * @returns null on SQLite, on a replica, and if this role lacks the privilege to read it.
  */
-export async function readTimeline({ engine, kysely }: Database): Promise<string | null> {
-  if (engine === 'sqlite') return null;
+export async function readTimeline(database: Database): Promise<string | null> {
+  if (!hasTimelines(database)) return null;
+  const { kysely } = database;
   const { rows: allowed } = await sql<{ ok: boolean }>`select not pg_is_in_recovery()
     and has_function_privilege('pg_control_system()', 'execute')
     and has_function_privilege('pg_current_wal_lsn()', 'execute')
@@ -63,11 +69,11 @@ export interface Loss {
 
 /**
  * Records that changes are lost, until `pds recover` deletes it. Of several processes that notice it, the first does. Does
- * nothing on SQLite, whose database is replaced only while nobody has it open, by commands that recover.
+ * nothing on SQLite.
  */
 export async function recordLoss(database: Database, noticedAt: string): Promise<void> {
-  const { engine, kysely } = database;
-  if (engine === 'sqlite') return;
+  if (!hasTimelines(database)) return;
+  const { kysely } = database;
   // A promoted server knows the last transaction that it received; nothing else knows that of a restored one.
   const { rows } = await sql<{ replayed: string | null }>`select
     to_char(pg_last_xact_replay_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as replayed`.execute(

@@ -4,7 +4,6 @@ import { pathToFileURL } from 'node:url';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import {
-  type ConfiguredDatabase,
   type OpenDatabase,
   type ParameterValues,
   type TextsQuery,
@@ -13,7 +12,6 @@ import {
 import { readRevision } from '../revision.ts';
 import {
   describeSqliteError,
-  hasSqliteFiles,
   makePrivateFile,
   prepareFolder,
   SqliteConnection,
@@ -32,27 +30,13 @@ const CACHE_KIB = 64 * 1024;
 /** Maximum number of cached prepared statements. A server uses fewer. */
 const PREPARED_STATEMENTS = 500;
 
-/** The SQLite database whose catalog is at a path. */
-export function sqliteDatabase(path: string): ConfiguredDatabase {
-  const files = sqliteFiles(path);
-  const openToRead = (): OpenDatabase => openSqlite(path, 'read');
-  return {
-    shown: path,
-    isMissing: () => !hasSqliteFiles(files),
-    openForServing: openToRead,
-    openForCommands: () => openSqlite(path, 'write'),
-    openForLongReads: openToRead,
-    describeError: (error) => describeSqliteError(error, [files.catalog, files.access]),
-  };
-}
-
 /**
  * Opens the two files of a SQLite database, attached as `catalog` and `access` in this order: a commit that wrote to
  * both files writes the catalog to disk first (`publishing/publish.ts` explains why that matters).
  *
  * @throws DatabaseUnavailableError if a file cannot be opened.
  */
-function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
+export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   const files = sqliteFiles(path);
   if (mode === 'write') prepareFolder(files);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { writeAuditEntry } from '../database/audit.ts';
-import { inTransaction, type Database } from '../database/database.ts';
-import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
-import { OperatorError } from '../operator-error.ts';
-import type { Clock } from '../timestamp.ts';
+import { writeAuditEntry } from '../audit.ts';
+import { inTransaction, type Database } from '../database.ts';
+import { SERVING_SETTINGS } from './postgres.ts';
+import { OperatorError } from '../../operator-error.ts';
+import type { Clock } from '../../timestamp.ts';
 
 /** Names of PostgreSQL's roles. */
 export interface Roles {

@@ -1,0 +1,58 @@
+import { existsSync } from 'node:fs';
+import type { DatabaseConfig } from '../config.ts';
+import { shownUrl } from '../printable.ts';
+import { describePostgresError } from './postgres/postgres-errors.ts';
+import { describeSqliteError, hasSqliteFiles, logBytes, sqliteFiles } from './sqlite/sqlite-files.ts';
+
+// A configured database that is not open. Nothing here loads a driver or Kysely, which takes half of a short command's time.
+
+type ConfigOf<Engine> = Extract<DatabaseConfig, { readonly engine: Engine }>;
+
+/** Calls the function of the database's engine: for work that is another one on files than on a server. */
+export function byEngine<T>(
+  config: DatabaseConfig,
+  functions: {
+    readonly sqlite: (config: ConfigOf<'sqlite'>) => T;
+    readonly postgres: (config: ConfigOf<'postgres'>) => T;
+  },
+): T {
+  return config.engine === 'sqlite' ? functions.sqlite(config) : functions.postgres(config);
+}
+
+/** The path of SQLite's catalog; null for a database on a server, which has tools of its own to copy it. */
+export function pathOf(config: DatabaseConfig): string | null {
+  return byEngine(config, { sqlite: ({ path }) => path, postgres: () => null });
+}
+
+/** A database's path, or its host, port and name: for messages, without a password. */
+export function databaseName(config: DatabaseConfig): string {
+  return byEngine(config, { sqlite: ({ path }) => path, postgres: ({ url }) => shownUrl(url) });
+}
+
+/**
+ * Whether opening a database for commands would create it. A PostgreSQL database always exists, but can be empty.
+ *
+ * @throws DatabaseUnavailableError if it could not be created.
+ */
+export function isMissing(config: DatabaseConfig): boolean {
+  return byEngine(config, { sqlite: ({ path }) => !hasSqliteFiles(sqliteFiles(path)), postgres: () => false });
+}
+
+/**
+ * Whether opening a database for commands would change its files: a killed service left a log, which the last
+ * connection that can write empties into them.
+ */
+export function hasLog(config: DatabaseConfig): boolean {
+  const path = pathOf(config);
+  if (path === null) return false;
+  // If the folder cannot be read, opening the database reports that.
+  return Object.values(sqliteFiles(path)).some((file) => existsSync(`${file}-wal`) && logBytes(file) > 0);
+}
+
+/** Describes an error of a database for operators, and what to do; null if it is another error. Without secrets. */
+export function describeDatabaseError(error: Error, config: DatabaseConfig): string | null {
+  return byEngine(config, {
+    sqlite: ({ path }) => describeSqliteError(error, Object.values(sqliteFiles(path))),
+    postgres: ({ url }) => describePostgresError(error, shownUrl(url)),
+  });
+}
