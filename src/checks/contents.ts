@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { findIdleGrants, listGrantedPartners, namedOwners, type IdleGrants } from '../access/grant-check.ts';
-import { keyEnvironmentOf } from '../access/keys.ts';
+import { keyEnvironmentOf, type KeyEnvironment } from '../access/keys.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
 import { readLastEvents } from '../database/commit-timestamps.ts';
 import { type Database, SchemaVersionError } from '../database/database.ts';
@@ -10,6 +10,7 @@ import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { openForLongReads, openForServing } from '../database/open.ts';
 import type { OnProgress } from '../database/catalog-lock.ts';
+import { firstRow } from '../database/statement.ts';
 import { FAULTS, verifyIndex, verifySample, type IndexFindings } from './verify-index.ts';
 
 /** Synchronized clocks differ by less. */
@@ -111,11 +112,10 @@ async function checkFeed(database: Database): Promise<Finding> {
   const wrong = (await findFeedProblem(database)) && (await findFeedProblem(database));
   if (wrong !== null)
     return fail(about, wrong, 'Run "pds recover": each client of the feed then gets every record once.');
-  const { departures } = await database.kysely
-    .selectFrom('catalog.departures')
-    .select((eb) => eb.fn.countAll<number>().as('departures'))
-    .executeTakeFirstOrThrow();
-  return ok(about, `${departures} removals are stored for clients of the feed`);
+  const { rows } = await sql<{ departures: number }>`select count(*) as departures from catalog.departures`.execute(
+    database.kysely,
+  );
+  return ok(about, `${firstRow(rows).departures} removals are stored for clients of the feed`);
 }
 
 async function findFeedProblem({ kysely }: Database): Promise<string | null> {
@@ -166,13 +166,10 @@ async function checkGrants(database: Database): Promise<Finding[]> {
 async function checkKeys({ kysely }: Database, environment: Environment, clock: Clock): Promise<Finding> {
   const about = 'keys';
   const kind = keyEnvironmentOf(environment);
-  const counts = await kysely
-    .selectFrom('access.keys')
-    .where('revoked_at', 'is', null)
-    .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', formatTimestamp(clock()))]))
-    .select(['environment', (eb) => eb.fn.countAll<number>().as('keys')])
-    .groupBy('environment')
-    .execute();
+  const { rows: counts } = await sql<{ environment: KeyEnvironment; keys: number }>`
+    select environment, count(*) as keys from access.keys
+    where revoked_at is null and (expires_at is null or expires_at > ${formatTimestamp(clock())})
+    group by environment`.execute(kysely);
   const active = counts.find((row) => row.environment === kind)?.keys ?? 0;
   const refused = counts.find((row) => row.environment !== kind);
   if (active > 0 || refused === undefined) return ok(about, `${active} active in ${environment}`);

@@ -1,5 +1,7 @@
+import { sql } from 'kysely';
 import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
+import type { AuditRow } from './tables.ts';
 
 /** A change, as the audit trail has it. */
 export interface AuditEntry {
@@ -24,20 +26,17 @@ export async function writeAuditEntry(
   const nowMs = clock();
   if (operator !== undefined) {
     const oldest = formatTimestamp(nowMs - operator.auditRetentionDays * DAY_MS);
-    await kysely.deleteFrom('access.audit').where('at', '<', oldest).execute();
+    await sql`delete from access.audit where at < ${oldest}`.execute(kysely);
   }
-  await kysely
-    .insertInto('access.audit')
-    .values({
-      at: formatTimestamp(nowMs),
-      actor: operator?.name ?? 'unknown',
-      action,
-      partner: partner ?? null,
-      key_id: keyId ?? null,
-      details: JSON.stringify(details),
-    })
-    .execute();
+  const actor = operator?.name ?? 'unknown';
+  await sql`insert into access.audit (at, actor, action, partner, key_id, details)
+    values (${formatTimestamp(nowMs)}, ${actor}, ${action}, ${partner ?? null}, ${keyId ?? null},
+      ${JSON.stringify(details)})`.execute(kysely);
 }
+
+type AuditChange = Pick<AuditRow, 'at' | 'actor' | 'action' | 'partner' | 'details'> & {
+  readonly keyId: string | null;
+};
 
 /**
  * Lists the changes of the last `days` days in commit order, using the index on `at`. After a restore, those made since
@@ -52,27 +51,19 @@ export async function listAuditEntries(
 ) {
   const since = formatTimestamp(clock() - days * DAY_MS);
   const names = partner === null ? [] : await findNames(database, since, partner);
-  const rows = await database.kysely
-    .selectFrom('access.audit')
-    .select(['at', 'actor', 'action', 'partner', 'key_id as keyId', 'details'])
-    .where('at', '>=', since)
-    .$if(partner !== null, (query) =>
-      query.where((eb) => eb.or(names.map(({ name, lastId }) => eb('partner', '=', name).and(eb('id', '<=', lastId))))),
-    )
-    .orderBy('id')
-    .execute();
+  const isNamed = names.map(({ name, lastId }) => sql`(partner = ${name} and id <= ${lastId})`);
+  const ofPartner = partner === null ? sql`` : sql`and (${sql.join(isNamed, sql` or `)})`;
+  const { rows } = await sql<AuditChange>`
+    select at, actor, action, partner, key_id as "keyId", details from access.audit
+    where at >= ${since} ${ofPartner} order by id`.execute(database.kysely);
   return rows.map((row) => ({ ...row, details: JSON.parse(row.details) as Record<string, unknown> }));
 }
 
 /** A partner's name, and each former one with the ID of the entry that ended it. */
 async function findNames({ kysely }: Database, since: string, partner: string) {
-  const renames = await kysely
-    .selectFrom('access.audit')
-    .select(['id', 'partner', 'details'])
-    .where('action', '=', 'partner rename')
-    .where('at', '>=', since)
-    .orderBy('id', 'desc')
-    .execute();
+  const { rows: renames } = await sql<Pick<AuditRow, 'partner' | 'details'> & { id: number }>`
+    select id, partner, details from access.audit
+    where action = 'partner rename' and at >= ${since} order by id desc`.execute(kysely);
   const names = [{ name: partner, lastId: Number.MAX_SAFE_INTEGER }];
   for (const { id, partner: from, details } of renames) {
     const { to } = JSON.parse(details) as { to?: unknown };

@@ -27,7 +27,7 @@ export async function nextCommitTimestamp(transaction: Database, clock: Clock, a
   const now = formatTimestamp(clock());
   const earliest = addMilliseconds(latestOf(drawn, published, after), MIN_DISTANCE_MS);
   const timestamp = now > earliest ? now : earliest;
-  await transaction.kysely.updateTable('access.clock').set({ last_instant: timestamp }).execute();
+  await sql`update access.clock set last_instant = ${timestamp}`.execute(transaction.kysely);
   return timestamp;
 }
 
@@ -57,10 +57,7 @@ const MAX_REVISIONS = 10_000;
  * statement on `access`: it locks `access.clock`, so that nothing read there afterwards is outdated.
  */
 export async function bumpRevision({ kysely }: Database): Promise<void> {
-  await kysely
-    .updateTable('access.clock')
-    .set({ version: sql<number>`version + 1`, token: randomUUID() })
-    .execute();
+  await sql`update access.clock set version = version + 1, token = ${randomUUID()}`.execute(kysely);
   await sql`insert into access.revisions (version, token) select version, token from access.clock where true
     on conflict (version) do update set token = excluded.token`.execute(kysely);
   await sql`delete from access.revisions

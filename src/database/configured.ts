@@ -45,14 +45,18 @@ export function isMissing(config: DatabaseConfig): boolean {
 export function hasLog(config: DatabaseConfig): boolean {
   const path = pathOf(config);
   if (path === null) return false;
+  const { catalog, access } = sqliteFiles(path);
   // If the folder cannot be read, opening the database reports that.
-  return Object.values(sqliteFiles(path)).some((file) => existsSync(`${file}-wal`) && logBytes(file) > 0);
+  return [catalog, access].some((file) => existsSync(`${file}-wal`) && logBytes(file) > 0);
 }
 
 /** Describes an error of a database for operators, and what to do; null if it is another error. Without secrets. */
 export function describeDatabaseError(error: Error, config: DatabaseConfig): string | null {
   return byEngine(config, {
-    sqlite: ({ path }) => describeSqliteError(error, Object.values(sqliteFiles(path))),
+    sqlite: ({ path }) => {
+      const { catalog, access } = sqliteFiles(path);
+      return describeSqliteError(error, [catalog, access]);
+    },
     postgres: ({ url }) => describePostgresError(error, shownUrl(url)),
   });
 }

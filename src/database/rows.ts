@@ -95,15 +95,12 @@ export function* inBatches<T>(items: readonly T[], size = 500): Generator<T[]> {
 
 /** The value of a row of `access.settings`; null if there is none. */
 export async function readStoredSetting({ kysely }: Database, name: string): Promise<string | null> {
-  const row = await kysely.selectFrom('access.settings').select('value').where('name', '=', name).executeTakeFirst();
-  return row?.value ?? null;
+  const { rows } = await sql<{ value: string }>`select value from access.settings where name = ${name}`.execute(kysely);
+  return rows[0]?.value ?? null;
 }
 
 /** Adds or replaces a row of `access.settings`. */
 export async function storeSetting({ kysely }: Database, name: string, value: string): Promise<void> {
-  await kysely
-    .insertInto('access.settings')
-    .values({ name, value })
-    .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
-    .execute();
+  await sql`insert into access.settings (name, value) values (${name}, ${value})
+    on conflict (name) do update set value = excluded.value`.execute(kysely);
 }

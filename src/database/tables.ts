@@ -206,7 +206,7 @@ export interface UsageRow {
   failed: number;
 }
 
-interface AuditRow {
+export interface AuditRow {
   id: Generated<number>;
   at: string;
   /** The operating system's user, and the machine. */

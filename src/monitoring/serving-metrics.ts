@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
 import type { Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 import { listExpiringKeys } from '../access/key-expiry.ts';
@@ -6,6 +7,7 @@ import type { KeyEnvironment } from '../access/keys.ts';
 import type { DirectoryState } from '../access/partner-directory.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
+import { firstRow } from '../database/statement.ts';
 import type { ResponseCache } from '../http/response/response-cache.ts';
 import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
 import type { RequestLimits } from '../rate-limiting/request-limits.ts';
@@ -179,6 +181,6 @@ function rereadOnRevision<T>(
 
 /** The timestamp of the last release; the epoch before the first. */
 export async function readLastRelease({ kysely }: Pick<OpenDatabase, 'kysely'>): Promise<string> {
-  const clock = await kysely.selectFrom('access.clock').select('last_publication').executeTakeFirstOrThrow();
-  return clock.last_publication;
+  const { rows } = await sql<{ last_publication: string }>`select last_publication from access.clock`.execute(kysely);
+  return firstRow(rows).last_publication;
 }

@@ -171,7 +171,8 @@ async function createImportContext(database: Database, options: PublishOptions):
   const emptyKinds = new Set<Kind>();
   const token = randomUUID();
   for (const kind of INDEXED_KINDS) {
-    if ((await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).execute()).length === 0) emptyKinds.add(kind);
+    const { rows } = await sql`select id from ${sql.table(`catalog.${kind}`)} limit 1`.execute(kysely);
+    if (rows.length === 0) emptyKinds.add(kind);
   }
   return {
     database,

@@ -1,14 +1,15 @@
+import { sql } from 'kysely';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { nextCommitTimestamp, bumpRevision, readLastEvents } from '../database/commit-timestamps.ts';
+import { firstRow } from '../database/statement.ts';
 import type { Clock } from '../timestamp.ts';
 
 /** The next release's number. `lockCatalog` keeps other imports from taking it. */
 export async function nextReleaseNumber({ kysely }: Database): Promise<number> {
-  const { last } = await kysely
-    .selectFrom('catalog.publications')
-    .select((eb) => eb.fn.max('number').as('last'))
-    .executeTakeFirstOrThrow();
-  return ((last as number | null) ?? 0) + 1;
+  const { rows } = await sql<{ last: number | null }>`select max(number) as last from catalog.publications`.execute(
+    kysely,
+  );
+  return (firstRow(rows).last ?? 0) + 1;
 }
 
 /**
@@ -25,11 +26,9 @@ export async function announceRelease(
 ): Promise<string> {
   const { kysely } = transaction;
   const timestamp = await nextCommitTimestamp(transaction, clock, after);
-  await kysely
-    .insertInto('catalog.publications')
-    .values({ ...release, instant: timestamp })
-    .execute();
-  await kysely.updateTable('access.clock').set({ last_publication: timestamp }).execute();
+  await sql`insert into catalog.publications (number, instant, token)
+    values (${release.number}, ${timestamp}, ${release.token})`.execute(kysely);
+  await announce(transaction, timestamp);
   return timestamp;
 }
 
@@ -46,10 +45,13 @@ export async function announceInterrupted(database: OpenDatabase): Promise<strin
     // Waits for an import that is between its two commits: it holds the lock on `access` until the second.
     await bumpRevision(transaction);
     const timestamp = await findUnannounced(transaction);
-    if (timestamp !== null)
-      await transaction.kysely.updateTable('access.clock').set({ last_publication: timestamp }).execute();
+    if (timestamp !== null) await announce(transaction, timestamp);
     return timestamp;
   });
+}
+
+async function announce({ kysely }: Database, timestamp: string): Promise<void> {
+  await sql`update access.clock set last_publication = ${timestamp}`.execute(kysely);
 }
 
 async function findUnannounced(database: Database): Promise<string | null> {

@@ -71,7 +71,7 @@ async function markAllInIndex(
     ofAll.map(({ block, bits }) => storedSet(kind, block, term, bits)),
   );
   await insertRows(database, indexTable(kind), written);
-  await kysely.updateTable('catalog.index_blocks').set({ token }).where('kind', '=', kind).execute();
+  await sql`update catalog.index_blocks set token = ${token} where kind = ${kind}`.execute(kysely);
 }
 
 /**
@@ -98,7 +98,7 @@ export async function recover(database: OpenDatabase, options: RecoverOptions): 
     // Clients may have seen releases that are lost, and listings of changes before them.
     await completeBefore(transaction.kysely, timestamp);
     await recordTimeline(transaction);
-    await transaction.kysely.deleteFrom('access.settings').where('name', '=', LOSS).execute();
+    await sql`delete from access.settings where name = ${LOSS}`.execute(transaction.kysely);
     const details = { ...change.details, recovered_at: timestamp, last_event: traces.lastEvent, records };
     await writeAuditEntry(transaction, clock, { ...change, details });
     return { timestamp, ...traces, records };

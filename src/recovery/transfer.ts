@@ -30,10 +30,7 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
   const tables = await inTransaction(source, async (from) => {
     await lockCatalog(from, options);
     // Changes of partners, keys and grants begin with this row.
-    await from.kysely
-      .updateTable('access.clock')
-      .set({ version: sql<number>`version` })
-      .execute();
+    await sql`update access.clock set version = version`.execute(from.kysely);
     return inTransaction(target, async (into) => {
       await lockCatalog(into, {});
       await refuseUsed(into);

@@ -7,6 +7,7 @@ import { pathOf } from '../database/configured.ts';
 import { bumpRevision } from '../database/commit-timestamps.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
+import { firstRow } from '../database/statement.ts';
 import { EPOCH } from '../timestamp.ts';
 import { makeLastFolder } from './durable-files.ts';
 import { lockReplaced } from './replaced-database.ts';
@@ -49,7 +50,7 @@ async function dropUnused(config: DatabaseConfig): Promise<void> {
  * process killed between the two commits leaves records, but no event in `access`.
  */
 export async function isUnused({ kysely }: Database): Promise<boolean> {
-  const partners = await kysely.selectFrom('access.partners').select('id').limit(1).execute();
-  const clock = await kysely.selectFrom('access.clock').select('last_instant').executeTakeFirstOrThrow();
-  return partners.length === 0 && clock.last_instant === EPOCH;
+  const { rows: partners } = await sql`select id from access.partners limit 1`.execute(kysely);
+  const { rows: clock } = await sql<{ last_instant: string }>`select last_instant from access.clock`.execute(kysely);
+  return partners.length === 0 && firstRow(clock).last_instant === EPOCH;
 }

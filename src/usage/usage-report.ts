@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { getPartnerId } from '../access/partner-admin.ts';
 import { formerName } from '../access/partner-lifecycle.ts';
 import type { Database } from '../database/database.ts';
@@ -33,20 +34,15 @@ export async function reportUsage(
   dayCount: number,
 ): Promise<UsageReport<{ name: string; deletedAt: string | null }>> {
   const days = lastDays(clock(), dayCount);
-  const rows = await kysely
-    .selectFrom('access.partners as partner')
-    .leftJoin('access.usage as used', (join) =>
-      join.onRef('used.partner_id', '=', 'partner.id').on('used.day', '>=', days[0] ?? ''),
-    )
-    .select(['partner.name', 'partner.deleted_at', 'used.day'])
-    .select((eb) =>
-      FIGURES.map((column) =>
-        eb.cast<number>(eb.fn.coalesce(eb.fn.sum(`used.${column}`), eb.lit(0)), 'bigint').as(column),
-      ),
-    )
-    .where((eb) => eb.or([eb('partner.deleted_at', 'is', null), eb('used.day', 'is not', null)]))
-    .groupBy(['partner.name', 'partner.deleted_at', 'used.day'])
-    .execute();
+  const sums = FIGURES.map(
+    (column) => sql`cast(coalesce(sum(${sql.ref(`used.${column}`)}), 0) as bigint) as ${sql.ref(column)}`,
+  );
+  const { rows } = await sql<Usage & { name: string; deleted_at: string | null; day: string | null }>`
+    select partner.name, partner.deleted_at, used.day, ${sql.join(sums)}
+    from access.partners as partner
+    left join access.usage as used on used.partner_id = partner.id and used.day >= ${days[0] ?? ''}
+    where partner.deleted_at is null or used.day is not null
+    group by partner.name, partner.deleted_at, used.day`.execute(kysely);
   return toReport(days, rows, ({ name, deleted_at: deletedAt }) => ({
     name: deletedAt === null ? name : formerName(name),
     deletedAt,
@@ -66,12 +62,8 @@ export async function reportUsageOf(
 ): Promise<UsageReport<{ keyId: string; endpoint: string }>> {
   const days = lastDays(clock(), dayCount);
   const id = await getPartnerId(database, partnerName);
-  const rows = await database.kysely
-    .selectFrom('access.usage')
-    .selectAll()
-    .where('partner_id', '=', id)
-    .where('day', '>=', days[0] ?? '')
-    .execute();
+  const { rows } = await sql<UsageRow>`select * from access.usage
+    where partner_id = ${id} and day >= ${days[0] ?? ''}`.execute(database.kysely);
   return toReport(days, rows, ({ key_id: keyId, endpoint }) => ({ keyId, endpoint }));
 }
 

@@ -6,6 +6,7 @@ import { writeAuditEntry } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase, SchemaVersionError } from '../database.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
+import { firstRow } from '../statement.ts';
 import { accessSchema } from './access.ts';
 import { catalogSchema } from './catalog.ts';
 import type { GroupSchema, TableGroup } from './schema.ts';
@@ -126,9 +127,10 @@ const UPGRADE_MS = 3_600_000;
 async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.catalog;
   if (upgrade === null) return false;
-  const rows = kysely.selectFrom('catalog.migrations').select('number').where('number', '=', number);
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  return (await rows.where('name', '=', upgrade.name).where('applied_at', '>', since).execute()).length > 0;
+  const { rows } = await sql`select number from catalog.migrations
+    where number = ${number} and name = ${upgrade.name} and applied_at > ${since}`.execute(kysely);
+  return rows.length > 0;
 }
 
 async function runMigration(
@@ -140,10 +142,8 @@ async function runMigration(
 ): Promise<void> {
   const { kysely, engine } = transaction;
   const { number, create, upgrade } = SCHEMAS[group];
-  await kysely
-    .insertInto(`${group}.migrations`)
-    .values({ number, name: stepName(group, applied), applied_at: formatTimestamp(clock()) })
-    .execute();
+  await sql`insert into ${sql.table(`${group}.migrations`)} (number, name, applied_at)
+    values (${number}, ${stepName(group, applied)}, ${formatTimestamp(clock())})`.execute(kysely);
   const run = async (statement: string): Promise<unknown> => sql.raw(statement).execute(kysely);
   if (applied === null) {
     for (const statement of create(engine)) await run(statement);
@@ -227,8 +227,8 @@ async function findLost(database: Database): Promise<string | null> {
   if (catalog === null && access !== null) return 'its catalog, the published records';
   if (catalog === null || access !== null) return null;
   // `access` is created last: without a release, this can be an interrupted first migration.
-  const published = await database.kysely.selectFrom('catalog.publications').select('number').limit(1).execute();
-  return published.length > 0 ? 'its access, the partners and keys' : null;
+  const { rows } = await sql`select number from catalog.publications limit 1`.execute(database.kysely);
+  return rows.length > 0 ? 'its access, the partners and keys' : null;
 }
 
 /** The number of the newest migration that ran; null before the first. */
@@ -248,11 +248,9 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
       `the ${group} of the database holds another service's tables: check PDS_DATABASE_URL. Nothing was changed`,
     );
   }
-  const newest = await database.kysely
-    .selectFrom(`${group}.migrations`)
-    .select((eb) => eb.fn.max('number').as('number'))
-    .executeTakeFirst();
-  return newest?.number ?? null;
+  const { rows: newest } = await sql<{ number: number | null }>`select max(number) as number
+    from ${sql.table(`${group}.migrations`)}`.execute(database.kysely);
+  return firstRow(newest).number;
 }
 
 /** The statement that creates the ledger, the table of the migrations that ran. */

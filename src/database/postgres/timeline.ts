@@ -81,12 +81,9 @@ export async function recordLoss(database: Database, noticedAt: string): Promise
   );
   const { published, drawn } = await readLastEvents(database);
   const loss: Loss = { noticedAt, since: rows[0]?.replayed ?? latestOf(published, drawn) };
-  await kysely
-    .insertInto('access.settings')
-    .values({ name: LOSS, value: JSON.stringify(loss) })
-    // Without a target, which the role of a service could not update.
-    .onConflict((conflict) => conflict.doNothing())
-    .execute();
+  // The conflict has no target: the role of a service could not update it.
+  await sql`insert into access.settings (name, value) values (${LOSS}, ${JSON.stringify(loss)})
+    on conflict do nothing`.execute(kysely);
 }
 
 /** The first loss that was noticed since the last `pds recover`; null if there was none. */

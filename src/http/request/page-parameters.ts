@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import type { Database } from '../../database/database.ts';
+import { readStoredSetting } from '../../database/rows.ts';
 import { formatTimestamp } from '../../timestamp.ts';
 import { validationFailed } from '../response/errors.ts';
 import { openEnum } from '../openapi/openapi-schemas.ts';
@@ -179,13 +180,10 @@ function macOf(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, 
 }
 
 /** The HMAC secret of cursors. The first migration generates it in the database, so all processes share it. */
-export async function readCursorSecret({ kysely }: Database): Promise<Buffer> {
-  const { value } = await kysely
-    .selectFrom('access.settings')
-    .select('value')
-    .where('name', '=', 'cursor_secret')
-    .executeTakeFirstOrThrow();
-  return Buffer.from(value, 'hex');
+export async function readCursorSecret(database: Database): Promise<Buffer> {
+  const secret = await readStoredSetting(database, 'cursor_secret');
+  if (secret === null) throw new Error('there is no secret of cursors');
+  return Buffer.from(secret, 'hex');
 }
 
 declare module 'fastify' {

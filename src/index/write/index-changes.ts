@@ -88,10 +88,8 @@ export class IndexChanges<K extends IndexedKind> {
   async addBlock(firstId: string): Promise<number> {
     const number = this.#blocks.reduce((last, block) => Math.max(last, block.number), -1) + 1;
     this.#blocks.push({ number, firstId });
-    await this.#database.kysely
-      .insertInto('catalog.index_blocks')
-      .values({ kind: this.#kind, block: number, first_id: firstId, token: this.#token })
-      .execute();
+    const row = { kind: this.#kind, block: number, first_id: firstId, token: this.#token };
+    await insertRows(this.#database, 'catalog.index_blocks', [row]);
     return number;
   }
 
@@ -181,12 +179,8 @@ export class IndexChanges<K extends IndexedKind> {
   async finish(): Promise<BlockOfKind[]> {
     await this.write();
     for (const block of [...this.#touched, ...this.#rebuilt]) {
-      await this.#database.kysely
-        .updateTable('catalog.index_blocks')
-        .set({ token: this.#token })
-        .where('kind', '=', this.#kind)
-        .where('block', '=', block)
-        .execute();
+      await sql`update catalog.index_blocks set token = ${this.#token}
+        where kind = ${this.#kind} and block = ${block}`.execute(this.#database.kysely);
     }
     return [...this.#rebuilt].map((block) => ({ kind: this.#kind, block }));
   }

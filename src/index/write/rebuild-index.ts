@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
+import { insertRows } from '../../database/rows.ts';
 import { firstRow } from '../../database/statement.ts';
 import { buildBlocks } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
@@ -39,14 +40,14 @@ export async function rebuildIndex(database: Database, token: string, onProgress
     await pause();
     const isPlacedAgain = !(await isLayoutSound(database, kind, pause));
     if (isPlacedAgain) await assignPositions(database, kind, token, pause);
-    await kysely.deleteFrom(indexTable(kind)).execute();
-    const listed = kysely
-      .updateTable('catalog.index_blocks')
-      .set({ token })
-      .where('kind', '=', kind)
-      .returning('block');
-    const blocks = (await listed.execute()).map(({ block }) => ({ kind, block }));
-    await buildBlocks(database, blocks, pause);
+    await sql`delete from ${sql.table(indexTable(kind))}`.execute(kysely);
+    const { rows } = await sql<{ block: number }>`update catalog.index_blocks set token = ${token}
+      where kind = ${kind} returning block`.execute(kysely);
+    await buildBlocks(
+      database,
+      rows.map(({ block }) => ({ kind, block })),
+      pause,
+    );
     rebuilt.push({ kind, records, isPlacedAgain });
   }
   return rebuilt;
@@ -67,32 +68,26 @@ export async function countRecords({ kysely }: Database): Promise<{ kind: Indexe
  * one block at a time, since SQLite blocks the event loop meanwhile.
  */
 async function assignPositions(
-  { kysely }: Database,
+  database: Database,
   kind: IndexedKind,
   token: string,
   pause: () => Promise<void>,
 ): Promise<void> {
+  const { kysely } = database;
   const table = sql.table(`catalog.${kind}`);
-  await kysely.deleteFrom('catalog.index_blocks').where('kind', '=', kind).execute();
-  const first = await kysely.selectFrom(`catalog.${kind}`).select('id').limit(1).executeTakeFirst();
-  if (first === undefined) return;
-  // First, every record moves to a position below 0 that no record has or gets.
-  const { rows: ends } = await sql<{ first: number; last: number }>`
+  await sql`delete from catalog.index_blocks where kind = ${kind}`.execute(kysely);
+  const { rows: ends } = await sql<{ first: number | null; last: number | null }>`
     select min(position) as first, max(position) as last from ${table}`.execute(kysely);
-  const { first: least, last: greatest } = firstRow(ends);
-  const distance = greatest - Math.min(least, 0) + 1;
+  const { first, last } = firstRow(ends);
+  if (first === null || last === null) return;
+  // First, every record moves to a position below 0 that no record has or gets.
+  const distance = last - Math.min(first, 0) + 1;
   await sql`update ${table} set position = position - cast(${distance} as bigint)`.execute(kysely);
   let from: string | null = '';
   for (let block = 0; from !== null; block += 1) {
-    const next: { id: string } | undefined = await kysely
-      .selectFrom(`catalog.${kind}`)
-      .select('id')
-      .where('id', '>=', from)
-      .orderBy('id')
-      .offset(RECORDS_PER_BLOCK)
-      .limit(1)
-      .executeTakeFirst();
-    const to: string | null = next?.id ?? null;
+    const { rows } = await sql<{ id: string }>`select id from ${table} where id >= ${from} order by id
+      limit 1 offset ${sql.lit(RECORDS_PER_BLOCK)}`.execute(kysely);
+    const to: string | null = rows[0]?.id ?? null;
     const isInBlock = (alias: string) =>
       sql`${sql.ref(`${alias}.id`)} >= ${from} ${to === null ? sql`` : sql`and ${sql.ref(`${alias}.id`)} < ${to}`}`;
     await sql`update ${table} as moved set position = placed.position
@@ -100,7 +95,7 @@ async function assignPositions(
           + (row_number() over (order by record.id) - 1) * 4 / 3 as position
         from ${table} as record where ${isInBlock('record')}) as placed
       where moved.id = placed.id and ${isInBlock('moved')}`.execute(kysely);
-    await kysely.insertInto('catalog.index_blocks').values({ kind, block, first_id: from, token }).execute();
+    await insertRows(database, 'catalog.index_blocks', [{ kind, block, first_id: from, token }]);
     await pause();
     from = to;
   }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { isOneOf } from '../../database/statement.ts';
 import { BLOCK_SIZE } from '../../index/position-set.ts';
@@ -110,13 +111,9 @@ async function planBlock(
   plan: PositionPlan,
   { place: start, end, block, nextId }: BlockOfKeys,
 ): Promise<void> {
-  const stored = await context.database.kysely
-    .selectFrom(`catalog.${kind}`)
-    .select(['id', 'position'])
-    .where('id', '>=', block.firstId)
-    .$if(nextId !== null, (query) => query.where('id', '<', nextId))
-    .orderBy('id')
-    .execute();
+  const { rows: stored } = await sql<{ id: string; position: number }>`select id, position
+    from ${sql.table(`catalog.${kind}`)} where id >= ${block.firstId} ${nextId === null ? sql`` : sql`and id < ${nextId}`}
+    order by id`.execute(context.database.kysely);
   /** All of the block's records in id order: a stored record, or the place in the plan of a new one. */
   const records: ((typeof stored)[number] | number)[] = [];
   let place = start;
@@ -149,12 +146,9 @@ async function planBlock(
 /** False if all keys are stored, so that the block need not be read. True without a check if there are too many. */
 async function mayHaveNew({ engine, kysely }: Database, kind: IndexedKind, keys: readonly string[]): Promise<boolean> {
   if (keys.length > MAX_KEYS_TO_LOOK_UP) return true;
-  const stored = await kysely
-    .selectFrom(`catalog.${kind}`)
-    .select('id')
-    .where((eb) => isOneOf(engine, eb.ref('id'), keys))
-    .execute();
-  return stored.length < keys.length;
+  const { rows } = await sql`select id from ${sql.table(`catalog.${kind}`)}
+    where ${isOneOf(engine, sql.ref('id'), keys)}`.execute(kysely);
+  return rows.length < keys.length;
 }
 
 async function readKeys(source: Source & { kind: IndexedKind }): Promise<string[]> {

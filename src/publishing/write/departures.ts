@@ -68,16 +68,14 @@ export async function pruneDepartures(
   );
   const [newest] = rows;
   if (newest === undefined) return;
-  const old = kysely.deleteFrom('catalog.departures').where('release', '<=', newest.number);
-  departures.deleted = Number((await old.executeTakeFirstOrThrow()).numDeletedRows);
+  const deleted = await sql`delete from catalog.departures where release <= ${newest.number}`.execute(kysely);
+  departures.deleted = Number(deleted.numAffectedRows ?? 0);
   await completeBefore(kysely, newest.instant);
 }
 
 /** Makes listings of changes since this timestamp or an earlier one complete. */
 export async function completeBefore(kysely: Kysely<Tables>, timestamp: string): Promise<void> {
-  await kysely
-    .updateTable('catalog.feed')
-    .set({ complete_before: timestamp })
-    .where('complete_before', '<', timestamp)
-    .execute();
+  await sql`update catalog.feed set complete_before = ${timestamp} where complete_before < ${timestamp}`.execute(
+    kysely,
+  );
 }

@@ -1,5 +1,6 @@
+import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import type { Tables } from '../../database/tables.ts';
+import type { CertificationRow, NamedRefRow, Tables } from '../../database/tables.ts';
 import { isIndexed, NAMED_REF_KINDS, TABLE_OF, type IndexedKind, type Kind, type NamedRefKind } from '../../kinds.ts';
 import type { CertificationRecord } from '../../resources/certifications/fields.ts';
 
@@ -86,10 +87,12 @@ export class ReferenceData {
   static async load({ kysely }: Database): Promise<ReferenceData> {
     const data = new ReferenceData();
     for (const kind of NAMED_REF_KINDS) {
-      const rows = await kysely.selectFrom(`catalog.${TABLE_OF[kind]}`).select(['id', 'document']).execute();
+      const { rows } = await sql<Pick<NamedRefRow, 'id' | 'document'>>`select id, document
+        from ${sql.table(`catalog.${TABLE_OF[kind]}`)}`.execute(kysely);
       for (const { id, document } of rows) data.named[kind].set(id, document);
     }
-    const rows = await kysely.selectFrom('catalog.certifications').select(['abbreviation', 'type']).execute();
+    const { rows } = await sql<Pick<CertificationRow, 'abbreviation' | 'type'>>`select abbreviation, type
+      from catalog.certifications`.execute(kysely);
     for (const { abbreviation, type } of rows) data.certifications.set(abbreviation, type);
     return data;
   }

@@ -34,11 +34,8 @@ export const RULES: Readonly<Partial<Record<Kind, (context: ImportContext, repor
 function certificationRules({ database: { kysely } }: ImportContext, report: Report): KindRules<'certifications'> {
   return {
     async checkStored(lines) {
-      const rows = await kysely
-        .selectFrom('catalog.certifications')
-        .select(['abbreviation', 'name'])
-        .orderBy('abbreviation')
-        .execute();
+      const { rows } = await sql<{ abbreviation: string; name: string }>`select abbreviation, name
+        from catalog.certifications order by abbreviation`.execute(kysely);
       const holders = new Map<string, string>();
       for (const { abbreviation, name } of rows) {
         const folded = name.toLowerCase();
