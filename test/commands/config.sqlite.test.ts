@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runPdsThrough, type Outcome } from './run-pds.ts';
+import { MAIN } from '../support/serving-process.ts';
+import { runPdsOf, runPdsThrough, type Outcome } from './run-pds.ts';
 
 /** Many processes, on a busy machine. */
 const SLOW = { timeout: 120_000 };
@@ -194,4 +195,31 @@ test('pds check warns if every user can read a settings file that holds a passwo
   write('given', 'PDS_REDIS_URL=redis://127.0.0.1:1');
   chmodSync(join(folder, 'given'), 0o644);
   expect(await check()).not.toContain(warning);
+});
+
+/** Lists the packages that a process has loaded, on stderr. */
+const LISTS_PACKAGES = `
+  import { registerHooks } from 'node:module';
+  const packages = new Set();
+  registerHooks({
+    load: (url, context, next) => {
+      packages.add(url.split('/node_modules/')[1]?.split('/')[0]);
+      return next(url, context);
+    },
+  });
+  process.once('exit', () => process.stderr.write('loaded: ' + [...packages].join(' ')));
+`;
+
+test('a command that needs no database does not load what accesses it', async () => {
+  const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(LISTS_PACKAGES)}`;
+  const settings = { NODE_OPTIONS, PDS_DATABASE_URL: `sqlite:${join(folder, 'pds.sqlite')}` };
+  const loadedBy = async (...words: string[]): Promise<string[]> => {
+    const { stderr } = await runPdsOf(MAIN, words, settings);
+    return (stderr.split('loaded: ')[1] ?? '')
+      .split(' ')
+      .filter((name) => ['commander', 'kysely', 'pg'].includes(name));
+  };
+  expect(await loadedBy('partner', 'list')).toEqual(['commander', 'kysely', 'pg']);
+  expect(await loadedBy('config')).toEqual(['commander']);
+  expect(await loadedBy('convert', 'csv', '--sketch', join(folder, 'missing.csv'))).toEqual(['commander']);
 });
