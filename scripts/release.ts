@@ -17,6 +17,7 @@ const DOCUMENTS = [
   'README.md',
   'test/docs/command-blocks.ts',
   ...globSync('docs/operators/*.md', { cwd: ROOT }),
+  ...globSync('ops/*.yaml', { cwd: ROOT }),
 ].sort();
 
 /** Every version of the service that the checkout names, with the file. */

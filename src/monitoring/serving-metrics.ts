@@ -30,10 +30,7 @@ export interface ObservedParts {
   readonly redisRateLimiter: Pick<SharedRateLimiter, 'isShared' | 'fallbacks'> | undefined;
 }
 
-/**
- * Registers the metrics of a process that serves requests, except those counted by `requestMetrics`.
- * docs/operators/monitoring.md describes them too.
- */
+/** Registers the metrics of a process that serves requests, except those counted by `requestMetrics`. */
 export function registerServingMetrics(registry: Registry, database: OpenDatabase, parts: ObservedParts): void {
   const { directory, responseCache, limits, usage, admission, openStreams, redisRateLimiter, clock } = parts;
   const { counter, gauge } = metricsOf(registry);

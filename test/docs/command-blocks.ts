@@ -65,7 +65,6 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'install -m 600 /dev/null postgres.env': { because: 'it needs a container engine' },
   },
   'docs/operators/configure.md': {
-    'PDS_PROT=1 PDS_PORT=x npx pds partner list': 'documents.sqlite',
     'npx pds --config /etc/pds/settings check': { because: 'it names a file of another machine' },
     'npx pds config --config /etc/pds/settings': {
       because: 'config.sqlite.test.ts runs it with settings of every origin',
@@ -77,14 +76,9 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   'docs/operators/converting.md': {
     'export PDS_DATABASE_URL=sqlite:data/springfield.sqlite': 'converting.sqlite',
     'curl -H "Authorization: Bearer $(cat acme.key)" \'http://127.0.0.1:8080/v1/contracts\'': 'converting.sqlite',
-    'npx pds convert csv --map contracts-map.json --out mine': 'converting.sqlite',
     'npx pds convert csv --map every-week.json --out every-week': 'converting.sqlite',
     'npx pds diff every-week --replace': 'converting.sqlite',
     'npx pds import every-week --replace': 'converting.sqlite',
-    'npx pds convert csv --map active-contracts-map.json --out active': 'converting.sqlite',
-    'npx pds convert csv --map bids-map.json --out bids': 'converting.sqlite',
-    'npx pds convert csv --map vendors-map.json --out vendors': 'converting.sqlite',
-    'npx pds convert csv --map agreements-map.json --out agreements': 'converting.sqlite',
     'mkdir -p from-postgres': 'documents.postgres',
     'npx pds convert ocds releases.json --out from-ocds --contracts signed': 'converting.sqlite',
   },
@@ -92,8 +86,6 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'npx pds partner create acme': 'documents.sqlite',
     'KEY=$(npx pds key issue acme --expires-in 365d --label billing)': 'documents.sqlite',
     'npx pds key rotate aHUQ44AN': 'documents.sqlite',
-    "grep -rhoE 'pds_(live|test)_[0-9A-Za-z]{8}_[0-9A-Za-z]{44}' /path/to/files | cut -d_ -f3 | sort -u":
-      'procedures.sqlite',
     'sudo pds key revoke KEY_ID': 'procedures.sqlite',
     'sudo pds key rotate KEY_ID --overlap 1h': 'procedures.sqlite',
     'sudo pds key list acme': 'procedures.sqlite',

@@ -14,9 +14,6 @@ import { findPdsCommands, findProblem, listOptions } from './pds-arguments.ts';
 /** Words that are files of the project. */
 const OWN_FILE = /^(?:src|test|ops|docs|bench|scripts|client|migrations|sample|node_modules)\/[\w./-]+\w$|^sample$/;
 
-/** Used in the block that shows the error for an unknown setting. */
-const WRONG_ON_PURPOSE = new Set(['PDS_PROT']);
-
 /** The settings, and the variables that name files with their values. */
 const VARIABLES = Object.entries<Setting>(SETTINGS).flatMap(([name, { isSecret }]) =>
   isSecret === true ? [name, `${name}_FILE`] : [name],
@@ -59,13 +56,11 @@ describe.each(CURRENT_DOCUMENTS)('%s', (file) => {
   test('names settings of the service that exist, with values that it accepts', () => {
     const names = readDocument(file).match(/\bPDS_[A-Z_]+(?<!_)/g) ?? [];
     const removed = file === UPGRADING ? Object.keys(REMOVED_SETTINGS) : [];
-    for (const name of names.filter((each) => !WRONG_ON_PURPOSE.has(each)))
-      expect([...VARIABLES, ...removed]).toContain(name);
+    for (const name of names) expect([...VARIABLES, ...removed]).toContain(name);
     const set = readCommandBlocks(file).flatMap((text) => [
       ...text.matchAll(/\b(PDS_[A-Z_]+)=(?:'([^']*)'|([^\s'\\]+))/g),
     ]);
     for (const [, name = '', quoted, plain = ''] of set) {
-      if (WRONG_ON_PURPOSE.has(name) || plain === 'x') continue;
       // A replica is refused with the default database.
       const database = name === 'PDS_REPLICA_URL' ? { PDS_DATABASE_URL: 'postgres://pds@primary/pds' } : {};
       readConfig({ ...database, [name]: quoted ?? plain });

@@ -109,11 +109,10 @@ describe('every metric and label in the ops files appears in a scrape', () => {
     ]);
   });
 
-  plainTest('and every metric of the service is in the guide', () => {
-    const own = [...scraped.keys()].filter((name) => name.startsWith('pds_'));
-    expect(own.length).toBeGreaterThan(20);
-    const guide = readFileSync(GUIDE, 'utf8');
-    expect(own.filter((name) => !guide.includes(`| \`${name.replace(/_(bucket|sum|count)$/, '')}\` `))).toEqual([]);
+  plainTest('and so does every metric that the guide names', () => {
+    const named = [...readFileSync(GUIDE, 'utf8').matchAll(/`(pds_\w*[a-z])`/g)].map(([, name = '']) => name);
+    expect(named.length).toBeGreaterThan(2);
+    expect(named.filter((name) => !scraped.has(name))).toEqual([]);
   });
 });
 

@@ -44,11 +44,6 @@ describe('the commands in the documents, in an order in which an operator types 
     expect(await shell.shell('npx pds import wrong', 1)).toBe(`${refused?.trim()}\n`);
   });
 
-  test('report wrong settings with the documented message', async () => {
-    const { output, samples } = await shell.run('docs/operators/configure.md', 'PDS_PROT=1', {}, 1);
-    expectSample(output, samples[0]);
-  });
-
   test('create a partner, and issue, rotate and find its keys', async () => {
     const partner = await shell.run(PARTNERS, 'npx pds partner create acme');
     expectSample(from('name ', partner.output), partner.samples[0]);

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { createClient, listAllPages, type Client } from '../support/client.ts';
@@ -90,25 +90,21 @@ describe("the procedures of the operators' guide", () => {
   );
 
   test(
-    'find, rotate and revoke a leaked key, which the audit trail shows',
+    'rotate and revoke a leaked key, which the audit trail shows',
     async () => {
-      const folder = machine.path('found');
-      mkdirSync(folder);
-      writeFileSync(`${folder}/build.log`, `curl -H "Authorization: Bearer ${key}" …\nand again ${key}\n`);
-      const found = (await machine.run(PARTNERS, 'grep -rhoE', { '/path/to/files': folder })).trim();
-      expect(found).toBe(/_([^_]{8})_/.exec(key)?.[1]);
-      const rotated = (await machine.run(PARTNERS, 'sudo pds key rotate', { KEY_ID: found })).trim();
+      const leaked = /_([^_]{8})_/.exec(key)?.[1] ?? '';
+      const rotated = (await machine.run(PARTNERS, 'sudo pds key rotate', { KEY_ID: leaked })).trim();
       for (const good of [key, rotated]) {
         expect(await client.get('/v1/coops', { key: good })).toMatchObject({ status: 200 });
       }
-      const issued = (await machine.run(PARTNERS, 'sudo pds key revoke', { KEY_ID: found })).trim();
+      const issued = (await machine.run(PARTNERS, 'sudo pds key revoke', { KEY_ID: leaked })).trim();
       // It takes up to a second on both services: four consecutive rejections reach both.
       let refused = 0;
       while (refused < 4) refused = (await client.get('/v1/coops', { key })).status === 401 ? refused + 1 : 0;
       expect(await client.get('/v1/coops', { key: issued })).toMatchObject({ status: 200 });
       const trail = await machine.run(PARTNERS, 'sudo pds key list');
-      expect(trail).toMatch(new RegExp(`key rotate.*${found}`));
-      expect(trail).toMatch(new RegExp(`key revoke.*${found}`));
+      expect(trail).toMatch(new RegExp(`key rotate.*${leaked}`));
+      expect(trail).toMatch(new RegExp(`key revoke.*${leaked}`));
       expect(trail).not.toContain(key);
     },
     MAX_PROCEDURE_MS,

@@ -9,7 +9,7 @@ import { parse } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
 import { readConfig } from '../../src/config.ts';
 import { findProblem } from '../../test/docs/pds-arguments.ts';
-import { readCodeBlocks, ROOT } from '../../test/docs/documents.ts';
+import { ROOT } from '../../test/docs/documents.ts';
 
 interface ComposeService {
   readonly image: string;
@@ -30,8 +30,12 @@ const schema = JSON.stringify({ ...composeSchema, $schema: undefined }, (key, va
 );
 const isCompose = new Ajv({ strict: false, validateFormats: false }).compile(JSON.parse(schema) as object);
 
+function readOps(file: string): string {
+  return readFileSync(join(ROOT, 'ops', file), 'utf8');
+}
+
 function readCompose(file: string): { services: Record<string, ComposeService> } {
-  return parse(readFileSync(join(ROOT, 'ops', file), 'utf8'), { merge: true }) as ReturnType<typeof readCompose>;
+  return parse(readOps(file), { merge: true }) as ReturnType<typeof readCompose>;
 }
 
 describe.each(['compose.sqlite.yaml', 'compose.postgres.yaml'])('%s', (file) => {
@@ -69,11 +73,8 @@ describe.each(['compose.sqlite.yaml', 'compose.postgres.yaml'])('%s', (file) => 
 const MAX_SHUTDOWN_SECONDS = 10;
 
 describe('in Kubernetes', () => {
-  const [deploymentText = '', jobText = ''] = readCodeBlocks('docs/operators/containers.md')
-    .filter(({ language }) => language === 'yaml')
-    .map(({ text }) => text);
-  const deployment = parse(deploymentText) as IDeployment;
-  const job = parse(jobText) as IJob;
+  const deployment = parse(readOps('kubernetes.yaml')) as IDeployment;
+  const job = parse(readOps('kubernetes-import.yaml')) as IJob;
   const pods = [deployment.spec?.template.spec, job.spec?.template.spec];
   const [service, runsOnce] = pods.flatMap((pod) => pod?.containers ?? []);
 
