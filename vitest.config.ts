@@ -59,7 +59,7 @@ const ONLY_AT_NIGHT = [
   // Steps the clocks of processes, and waits for minutes to end.
   'test/faults/clock.test.ts',
   // Measure on thousands of connections, and on every combination of filters.
-  'test/load/hostile-connections.sqlite.test.ts',
+  'test/load/hostile-connections.alone.test.ts',
   'test/load/every-filter.test.ts',
   // Copies a large database there and back again.
   'test/recovery/transfer.both.test.ts',
@@ -104,6 +104,8 @@ const BOTH = '**/*.both.test.ts';
  * run last, with nothing in parallel.
  */
 const ALONE = ['test/**/*.alone.test.ts', 'test/cluster/patroni.postgres.test.ts'];
+
+const isAlone = (file: string): boolean => file.endsWith('.alone.test.ts') || ALONE.includes(file);
 
 /** Tests of one engine only. */
 const SQLITE = '**/*.sqlite.test.ts';
@@ -164,7 +166,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: isDefaultSet ? [] : isNightly ? ALONE.filter((file) => ONLY_AT_NIGHT.includes(file)) : ALONE,
+          include: isDefaultSet ? [] : isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE,
           exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },
