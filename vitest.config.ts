@@ -66,8 +66,8 @@ const ONLY_AT_NIGHT = [
 ];
 
 /**
- * Tests of what does not depend on the database: they run on SQLite, and on PostgreSQL only at night. The files named here after `!`
- * test SQL, or errors of the drivers. `conformance/engines.both.test.ts` compares the responses of both databases.
+ * Tests of what does not depend on the database: they run on SQLite, and on PostgreSQL only at night. The files named here
+ * after `!` test SQL, or errors of the drivers. `conformance/engines.both.test.ts` compares the responses of both databases.
  */
 const ON_SQLITE = [
   'test/commands/!(*.postgres|check|creates-nothing|find|usage).test.ts',
