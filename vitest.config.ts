@@ -57,15 +57,15 @@ const ONLY_AT_NIGHT = [
   // Steps the clocks of processes, and waits for minutes to end.
   'test/faults/clock.test.ts',
   // Measure on thousands of connections, and on every combination of filters.
-  'test/load/hostile-connections.sqlite.test.ts',
+  'test/load/hostile-connections.alone.test.ts',
   'test/load/every-filter.test.ts',
   // Copies a large database there and back again.
   'test/recovery/transfer.both.test.ts',
 ];
 
 /**
- * Tests of what does not depend on the database: they run on SQLite, and on PostgreSQL only at night. The files named here after `!`
- * test SQL, or errors of the drivers. `conformance/engines.both.test.ts` compares the responses of both databases.
+ * Tests of what does not depend on the database: they run on SQLite, and on PostgreSQL only at night. The files named here
+ * after `!` test SQL, or errors of the drivers. `conformance/engines.both.test.ts` compares the responses of both databases.
  */
 const ON_SQLITE = [
   'test/commands/!(*.postgres|check|creates-nothing|find|usage).test.ts',
@@ -102,6 +102,8 @@ const BOTH = '**/*.both.test.ts';
  * run last, with nothing in parallel.
  */
 const ALONE = ['test/**/*.alone.test.ts', 'test/cluster/patroni.postgres.test.ts'];
+
+const isAlone = (file: string): boolean => file.endsWith('.alone.test.ts') || ALONE.includes(file);
 
 /** Tests of one engine only. */
 const SQLITE = '**/*.sqlite.test.ts';
@@ -162,7 +164,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: isDefaultSet ? [] : isNightly ? ALONE.filter((file) => ONLY_AT_NIGHT.includes(file)) : ALONE,
+          include: isDefaultSet ? [] : isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE,
           exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },

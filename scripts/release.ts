@@ -16,8 +16,7 @@ const LOCKS = ['package-lock.json', join('tools', 'package-lock.json')];
 const DOCUMENTS = [
   'README.md',
   'test/docs/command-blocks.ts',
-  ...globSync('docs/operators/*.md', { cwd: ROOT }),
-  ...globSync('ops/*.yaml', { cwd: ROOT }),
+  ...globSync(['docs/operators/*.md', 'ops/*.yaml'], { cwd: ROOT }),
 ].sort();
 
 /** Every version of the service that the checkout names, with the file. */

@@ -239,7 +239,7 @@ export async function runProgram(): Promise<void> {
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);
   await runWords(process.argv.slice(2));
-  // What a check has given up, such as a DNS lookup, can go on for minutes.
+  // A check stops waiting for a slow DNS lookup, which can go on for minutes.
   if (program.args[0] === 'check') setTimeout(() => process.exit(), LINGER_MS).unref();
 }
 

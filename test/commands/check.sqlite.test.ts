@@ -109,6 +109,8 @@ function damage({ path }: Files): void {
   using connection = new SqliteConnection(path);
   const name = 'contract_suppliers_by_contract_id';
   const root = Number(connection.prepare('select rootpage from sqlite_schema where name = ?').get(name)?.['rootpage']);
+  // Without statistics, the next import analyzes the table, and so reads the page.
+  connection.exec("delete from sqlite_stat1 where tbl = 'contract_suppliers'; pragma wal_checkpoint(truncate)");
   connection.close();
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(PAGE_BYTES, 0xab), 0, PAGE_BYTES, (root - 1) * PAGE_BYTES);
@@ -125,8 +127,7 @@ test('pds check and check --full report a file with an overwritten page, and an 
     expect(await runPds(words, settings)).toMatchObject({ code: 1, stdout: damaged });
   }
   const imported = await withImportDirectory(SMALL_CATALOG, (directory) => runPds(['import', directory], settings));
-  // It need not meet the damage.
-  expect(imported.stderr).toMatch(/is damaged|Nothing changed, so nothing was published/);
+  expect(imported.stderr).toContain(`warning: ${path} is damaged (database disk image is malformed)`);
   expect(imported.stderr).not.toContain('complete');
 });
 

@@ -13,7 +13,7 @@ import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 /** The guaranteed times, and a margin for a busy machine. */
 const NOTICED_MS = 2_000;
 const BACK_MS = 1_000;
-const MARGIN_MS = 2_500;
+const MARGIN_MS = 1_500;
 
 const KNOWN = '/v1/contracts?limit=1';
 const NOT_KNOWN = ['/v1/contracts', '/v1/solicitations/count?q=road', '/v1/suppliers?q=x', '/v1/coops?limit=3'];

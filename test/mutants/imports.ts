@@ -93,12 +93,4 @@ export const IMPORTS: readonly Mutant[] = [
     replacement: 'const lostAccess = findLostAccess(await findIdleGrants(database, partners), idleBefore);',
     tests: ['test/publishing/lost-access.test.ts'],
   },
-  {
-    name: 'a command that reads migrates a database of SQLite',
-    breaks: 'Only migrate, import and serve migrate, after a backup',
-    file: 'src/commands/context.ts',
-    original: '} else if (shouldPrepare && !mayUpgrade && hasLog(config.database)) {',
-    replacement: '} else if (shouldPrepare && mayUpgrade && hasLog(config.database)) {',
-    tests: ['test/commands/older-database.sqlite.test.ts'],
-  },
 ];

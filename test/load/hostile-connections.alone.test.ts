@@ -7,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { createClient } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -37,7 +37,7 @@ let port: number;
 let key: string;
 
 beforeAll(async () => {
-  made = await createTestDatabase();
+  made = await createDatabaseOf('sqlite');
   await publish(made.database, await listSources(SAMPLE), { clock: Date.now });
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
   serving = startServing(made.config);
