@@ -19,7 +19,9 @@ export function checkSharedPort({ reusePort, redisUrl }: Pick<Config, 'reusePort
   }
   if (readKernelSetting() === '0') {
     const message = `${KERNEL_SETTING} is 0: connections that a process has not accepted when it stops are reset`;
-    findings.push(warn(about, message, 'Set it to 1, in a file in /etc/sysctl.d (docs/operators/several-processes.md).'));
+    findings.push(
+      warn(about, message, 'Set it to 1, in a file in /etc/sysctl.d (docs/operators/several-processes.md).'),
+    );
   }
   return findings;
 }

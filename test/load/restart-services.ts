@@ -41,9 +41,9 @@ export async function restartServices(
   let count = 0;
   let untilCount = { least: 0, reached: (): void => undefined };
   const served = (more: number): Promise<void> => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    untilCount = { least: count + more, reached: resolve };
-    return promise;
+    return new Promise((resolve) => {
+      untilCount = { least: count + more, reached: resolve };
+    });
   };
   const send = async (): Promise<void> => {
     let client = createClient(`http://127.0.0.1:${port}`);

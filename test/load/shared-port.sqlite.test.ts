@@ -47,7 +47,14 @@ describe('restarting each of three services on one port loses no request', { tim
 
   test.skipIf(NO_NETWORK !== null)(`of clients with a connection for each request ${NO_NETWORK ?? ''}`, async () => {
     const program = [process.execPath, PROGRAM, JSON.stringify(made.config), key];
-    const { stdout } = await promisify(execFile)('unshare', ['--net', 'sh', '-c', `${NETWORK} && "$@"`, 'sh', ...program]);
+    const { stdout } = await promisify(execFile)('unshare', [
+      '--net',
+      'sh',
+      '-c',
+      `${NETWORK} && "$@"`,
+      'sh',
+      ...program,
+    ]);
     expectNothingLost(JSON.parse(stdout) as Restarts, 6);
   });
 });

@@ -54,50 +54,44 @@ describe('the admin port', () => {
     await end(serving);
   });
 
-  test(
-    'reports not ready until the requests in flight have completed, then closes',
-    async () => {
-      const serving = serve();
-      const [admin, port] = [await serving.adminPort(), await serving.port()];
-      while ((await readReadiness(admin)).status !== 200) await delay(20);
-      // Half a request, whose rest the server waits for.
-      const slow = connect(port, '127.0.0.1');
-      await once(slow, 'connect');
-      slow.write('GET /health HTTP/1.1\r\nHost: a\r\n');
-      await delay(100);
-      const notReady = firstNotReady(admin);
-      serving.kill('SIGTERM');
-      expect(await notReady).toMatchObject({ status: 503, reasons: [expect.stringContaining('draining')] });
-      expect((await getAdmin(admin, '/livez')).status).toBe(200);
-      slow.write('\r\n');
-      const [answer] = (await once(slow, 'data')) as [Buffer];
-      expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
-      expect(await serving.exited).toEqual([0, null]);
-      await expect(getAdmin(admin, '/livez')).rejects.toThrow('ECONNREFUSED');
-      slow.destroy();
-    },
-  );
+  test('reports not ready until the requests in flight have completed, then closes', async () => {
+    const serving = serve();
+    const [admin, port] = [await serving.adminPort(), await serving.port()];
+    while ((await readReadiness(admin)).status !== 200) await delay(20);
+    // Half a request, whose rest the server waits for.
+    const slow = connect(port, '127.0.0.1');
+    await once(slow, 'connect');
+    slow.write('GET /health HTTP/1.1\r\nHost: a\r\n');
+    await delay(100);
+    const notReady = firstNotReady(admin);
+    serving.kill('SIGTERM');
+    expect(await notReady).toMatchObject({ status: 503, reasons: [expect.stringContaining('draining')] });
+    expect((await getAdmin(admin, '/livez')).status).toBe(200);
+    slow.write('\r\n');
+    const [answer] = (await once(slow, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await serving.exited).toEqual([0, null]);
+    await expect(getAdmin(admin, '/livez')).rejects.toThrow('ECONNREFUSED');
+    slow.destroy();
+  });
 
-  test(
-    'accepts only a Host that is an IP address or localhost, which prevents DNS rebinding',
-    async () => {
-      const serving = serve();
-      const admin = await serving.adminPort();
-      const own = ['127.0.0.1', '10.1.2.3:8081', '[::1]', `[fe80::1]:${admin}`, `localhost:${admin}`, 'LocalHost'];
-      for (const host of own) {
-        expect((await getAdmin(admin, '/livez', 'GET', host)).status, host).toBe(200);
+  test('accepts only a Host that is an IP address or localhost, which prevents DNS rebinding', async () => {
+    const serving = serve();
+    const admin = await serving.adminPort();
+    const own = ['127.0.0.1', '10.1.2.3:8081', '[::1]', `[fe80::1]:${admin}`, `localhost:${admin}`, 'LocalHost'];
+    for (const host of own) {
+      expect((await getAdmin(admin, '/livez', 'GET', host)).status, host).toBe(200);
+    }
+    const others = ['attacker.example', `attacker.example:${admin}`, '127.0.0.1.attacker.example', 'localhost.'];
+    for (const host of [...others, '[attacker.example]', '1', 'localhost:x', '127.0.0.1@attacker.example', '::1']) {
+      for (const path of ['/livez', '/readyz', '/metrics', '/nothing']) {
+        expect(await getAdmin(admin, path, 'GET', host), host).toEqual({ status: 421, type: undefined, body: '' });
       }
-      const others = ['attacker.example', `attacker.example:${admin}`, '127.0.0.1.attacker.example', 'localhost.'];
-      for (const host of [...others, '[attacker.example]', '1', 'localhost:x', '127.0.0.1@attacker.example', '::1']) {
-        for (const path of ['/livez', '/readyz', '/metrics', '/nothing']) {
-          expect(await getAdmin(admin, path, 'GET', host), host).toEqual({ status: 421, type: undefined, body: '' });
-        }
-      }
-      await serving.said('requests to the admin port are refused with 421');
-      await serving.port();
-      await end(serving);
-    },
-  );
+    }
+    await serving.said('requests to the admin port are refused with 421');
+    await serving.port();
+    await end(serving);
+  });
 
   test('accepts requests whose Host is the configured one', async () => {
     const server = await startAdminServer(
@@ -112,23 +106,20 @@ describe('the admin port', () => {
     await server.close();
   });
 
-  test(
-    'is named in the error if it is in use, with exit code 1',
-    async () => {
-      const first = serve();
-      const admin = await first.adminPort();
-      const second = serve({ PDS_ADMIN_PORT: String(admin) });
-      expect(await second.exited).toEqual([1, null]);
-      await second.closed;
-      expect(second.output()).toContain(
-        `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
-          'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT ' +
-          '(or --admin-port). A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or ' +
-          '--reuse-port)\n',
-      );
-      await end(first);
-    },
-  );
+  test('is named in the error if it is in use, with exit code 1', async () => {
+    const first = serve();
+    const admin = await first.adminPort();
+    const second = serve({ PDS_ADMIN_PORT: String(admin) });
+    expect(await second.exited).toEqual([1, null]);
+    await second.closed;
+    expect(second.output()).toContain(
+      `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
+        'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT ' +
+        '(or --admin-port). A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or ' +
+        '--reuse-port)\n',
+    );
+    await end(first);
+  });
 
   test("must differ from the partners' port", async () => {
     const serving = serve({ PDS_PORT: '18081', PDS_ADMIN_PORT: '18081' });
