@@ -116,7 +116,8 @@ async function mirror(
 }
 
 function retryingIn(ms: number): string {
-  return `retrying in ${Math.ceil(ms / 1_000)} s`;
+  // The difference of two monotonic times can be a fraction more than what was added.
+  return `retrying in ${Math.ceil(Math.round(ms) / 1_000)} s`;
 }
 
 function failureJson(error: unknown): string {
