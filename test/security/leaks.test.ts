@@ -142,7 +142,6 @@ test('logs, metrics, crash reports, command lines and memory of a server contain
   try {
     await sendEveryKind(client);
     seen.set('metrics', (await getAdmin(await serving.adminPort(), '/metrics')).body);
-    client.close();
     await collectFrom(serving);
   } finally {
     client.close();
