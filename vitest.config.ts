@@ -25,8 +25,6 @@ const ONLY_IN_ALL = [
   'test/conformance/reader-role.postgres.test.ts',
   // Builds, packs and installs the client.
   'client/test/package.test.ts',
-  // Imports hundreds of megabytes, built to exhaust memory.
-  'test/publishing/hostile-files.sqlite.test.ts',
   // Changes thousands of records in each import.
   'test/index/rebuilt-blocks.test.ts',
   // Imports after each statement of many queries.
@@ -59,8 +57,24 @@ const ONLY_AT_NIGHT = [
   // Measure on thousands of connections, and on every combination of filters.
   'test/load/hostile-connections.alone.test.ts',
   'test/load/every-filter.test.ts',
-  // Copies a large database there and back again.
+  // Copies a large database.
   'test/recovery/transfer.both.test.ts',
+  // Load the portal's pages at many widths and with many keys; `portal/explorer` and `portal/demo` load each once.
+  'test/portal/{explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
+  // Run each program of the guides, also against services that fail in many ways.
+  'test/portal/{copy-examples,examples,failing-programs}.sqlite.test.ts',
+  // Send thousands of random requests.
+  'test/fuzz/http-surface.test.ts',
+  // Imports hundreds of megabytes, built to exhaust memory.
+  'test/publishing/hostile-files.sqlite.test.ts',
+  // Compare the times of small and large inputs.
+  'test/security/linear-time.unit.test.ts',
+  // Wait for clients that read a byte now and then.
+  'test/paging/slow-readers.test.ts',
+  // Starts commands in terminals of many kinds.
+  'test/commands/terminal.sqlite.test.ts',
+  // Loads exported lists into spreadsheets and tools.
+  'tools/test/loading.postgres.test.ts',
 ];
 
 /**
@@ -79,6 +93,9 @@ const ON_SQLITE = [
   'test/security/!(*.postgres|additional-columns).test.ts',
   'test/usage/usage-process.test.ts',
 ];
+
+/** Tests that run on PostgreSQL, and on SQLite only at night: they start many processes, and the engines hardly differ in them. */
+const ON_POSTGRES = ['test/upgrade/upgrade.test.ts', 'test/index/{one-state,rebuilt-blocks}.test.ts'];
 
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
 const SET = process.env['TEST_SET'];
@@ -118,7 +135,7 @@ const TOOLS = existsSync(new URL('tools/node_modules/.package-lock.json', import
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
   const exclude = [...others, ...LEFT_OUT];
   if (isNightly) {
-    const more = [...RUN_MORE, ...(project === 'postgres' ? ON_SQLITE : [])];
+    const more = [...RUN_MORE, ...{ sqlite: ON_POSTGRES, postgres: ON_SQLITE, client: [] }[project]];
     const isOfProject = (file: string) => file.startsWith('client/') === (project === 'client');
     return { include: [...ONLY_AT_NIGHT, ...more].filter(isOfProject), exclude };
   }
@@ -146,7 +163,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sqlite',
-          ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES]),
+          ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES, ...(isNightly ? [] : ON_POSTGRES)]),
           provide: { engine: 'sqlite' },
           globalSetup: ['test/support/built-portal.ts', 'test/support/bundled-program.ts'],
         },
