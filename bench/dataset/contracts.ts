@@ -1,4 +1,4 @@
-import { FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './instants.ts';
+import { FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './timestamps.ts';
 import type { LeadEntity } from './lead-entities.ts';
 import type { Random } from './random.ts';
 import type { NamedRecord } from './reference-lists.ts';

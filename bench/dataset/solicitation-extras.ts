@@ -1,4 +1,4 @@
-import { daysAfter } from './instants.ts';
+import { daysAfter } from './timestamps.ts';
 import type { Random } from './random.ts';
 import type { TextWriter } from './text.ts';
 

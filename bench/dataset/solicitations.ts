@@ -1,4 +1,4 @@
-import { daysAfter, FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './instants.ts';
+import { daysAfter, FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './timestamps.ts';
 import type { LeadEntity } from './lead-entities.ts';
 import type { Random } from './random.ts';
 import { RARE_WORDS, recordsOfRareWord } from './search-words.ts';

@@ -1,5 +1,5 @@
 import { STATES } from '../../src/us-states.ts';
-import { momentOf, FIRST_YEAR, LAST_YEAR, pastDaysAfter } from './instants.ts';
+import { momentOf, FIRST_YEAR, LAST_YEAR, pastDaysAfter } from './timestamps.ts';
 import type { Random } from './random.ts';
 import type { CertificationRecord, NamedRecord } from './reference-lists.ts';
 import type { TextWriter } from './text.ts';

@@ -20,7 +20,7 @@ import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
-import { withUpdatedAt } from '../finished-text.ts';
+import { withUpdatedAt } from '../served-json.ts';
 import { detailItems, solicitation, solicitationDetail, solicitationStatus } from './fields.ts';
 
 const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
