@@ -4,7 +4,7 @@ import type { Scope } from '../../access/scope.ts';
 import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
 import { detailResponses, objectResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { idPathSchema, int64, object } from '../../http/openapi/openapi-schemas.ts';
+import { idPathSchema, int64Schema, objectSchema } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
@@ -25,8 +25,14 @@ import { detailItems, solicitation, solicitationDetail, solicitationStatus } fro
 
 const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
 
-const count = object(
-  { total: int64({ minimum: 0, description: 'Number of solicitations that match the filters.', examples: [6435] }) },
+const count = objectSchema(
+  {
+    total: int64Schema({
+      minimum: 0,
+      description: 'Number of solicitations that match the filters.',
+      examples: [6435],
+    }),
+  },
   { $id: 'Count', description: 'The number of matching records.' },
 );
 
