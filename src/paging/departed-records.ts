@@ -186,7 +186,7 @@ function firstInOrder(ids: readonly string[]): string | null {
   );
 }
 
-/** The owners that a partner was granted, each with the timestamp after which it is told what leaves them. */
+/** The owners that a partner was granted, each with the timestamp after which the feed reports what leaves them. */
 function ownersIn(scope: Scope, { from }: ChangedSince): [owner: string, after: string][] {
   const { everythingSince } = scope;
   const grants = [

@@ -76,7 +76,7 @@ const ID: ImportSchema = {
 };
 const TIMESTAMP: ImportSchema = {
   type: 'string',
-  format: 'instant',
+  format: 'timestamp',
   description: 'must be an RFC 3339 date-time with an offset, such as 2026-04-15T09:00:00Z',
 };
 const INTEGER: ImportSchema = {

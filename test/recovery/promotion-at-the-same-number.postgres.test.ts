@@ -38,9 +38,9 @@ test('after a promotion that lost changes, with equally many new ones, a revoked
   await primary.kill();
   await standby.query('select pg_promote()');
   const other = await change(standby.url, async (promoted) => {
-    const instant = await makeOtherChanges(promoted, revokedKey, Date.now);
+    const timestamp = await makeOtherChanges(promoted, revokedKey, Date.now);
     expect(await readNumber(promoted)).toBe(lostNumber);
-    return instant;
+    return timestamp;
   });
   expect(other).not.toBe(lost);
   name.moveTo(standby.port);

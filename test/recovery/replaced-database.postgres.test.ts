@@ -75,11 +75,11 @@ test('within a second of replacing the database by one with the same revision nu
   // As happens if the importer's clock is behind the last timestamp.
   const sameMs = Date.now() + 60_000;
   const lost = await change(urlOf(name), async (database) => ({
-    instant: await makeLostChanges(database, () => sameMs),
+    at: await makeLostChanges(database, () => sameMs),
     number: await readNumber(database),
   }));
   const other = await change(urlOf(`${name}_other`), async (database) => ({
-    instant: await makeOtherChanges(database, revokedKey, () => sameMs),
+    at: await makeOtherChanges(database, revokedKey, () => sameMs),
     number: await readNumber(database),
   }));
   expect(other).toEqual(lost);
