@@ -20,11 +20,11 @@ const host = (description: string): Setting<string> => ({
   parse: (value) => value.trim() || undefined,
 });
 
-const wholeNumber = (description: string, byDefault: number, least: number, most: number): Setting<number> => ({
+const wholeNumber = (description: string, byDefault: number, min: number, max: number): Setting<number> => ({
   description,
   default: String(byDefault),
-  accepts: `a whole number from ${least} to ${most}`,
-  parse: (value) => integer(value, least, most),
+  accepts: `a whole number from ${min} to ${max}`,
+  parse: (value) => integer(value, min, max),
 });
 
 const choice = <const T extends string>(description: string, byDefault: T, values: readonly T[]): Setting<T> => ({
@@ -101,10 +101,10 @@ export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /** Parses a whole number in plain decimal digits within bounds; undefined otherwise. */
-export function integer(value: string, least: number, most: number): number | undefined {
+export function integer(value: string, min: number, max: number): number | undefined {
   if (!/^\d{1,15}$/.test(value)) return undefined;
   const number = Number(value);
-  return number >= least && number <= most ? number : undefined;
+  return number >= min && number <= max ? number : undefined;
 }
 
 type DatabaseConfig =

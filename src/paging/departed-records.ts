@@ -153,11 +153,11 @@ export class ListedDepartures {
       const behind = [...owners.values()].filter((owner) => owner.until === until);
       for (const batch of inBatches(behind, MAX_OWNERS)) {
         await nextTick();
-        const most = Math.min(rows, Math.floor(MAX_DEPARTURES / batch.length));
+        const maxRows = Math.min(rows, Math.floor(MAX_DEPARTURES / batch.length));
         const read = await database.run('departures by id', () => departuresById(database.engine), {
           kind,
           owners: JSON.stringify(batch.map((owner) => [owner.owner, owner.at, owner.until])),
-          rows: most,
+          rows: maxRows,
         });
         inState(catalog, firstRow(read));
         for (const { owner, first, departed } of read) {
@@ -166,7 +166,7 @@ export class ListedDepartures {
           for (const { id, release } of departures) if (first !== null && release >= first) found.add(id);
           const last = departures.at(-1);
           const ofOwner = owners.get(owner);
-          if (ofOwner === undefined || last === undefined || departures.length < most) owners.delete(owner);
+          if (ofOwner === undefined || last === undefined || departures.length < maxRows) owners.delete(owner);
           else ofOwner.until = last.id;
         }
       }

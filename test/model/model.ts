@@ -15,7 +15,7 @@ import type { Kind } from '../../src/kinds.ts';
 export type { Filters, ModelScope, PublishedDirectory, Served };
 
 /** Which result of `updated_since`: the fewest records it must return, or the most it is allowed to. */
-export type SyncBound = 'least' | 'most';
+export type SyncBound = 'min' | 'max';
 
 /**
  * The expected responses, computed in the simplest way: by filtering all records in memory, without SQL, index or
@@ -34,7 +34,7 @@ export class Model {
   }
 
   /** All matching records in order, as served. `now` decides `is_open`. */
-  list(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'least'): Served[] {
+  list(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'min'): Served[] {
     switch (kind) {
       case 'contracts':
         return this.#contracts(filters, scope, sync);
@@ -54,7 +54,7 @@ export class Model {
   }
 
   /** The number of matching solicitations. */
-  count(filters: Filters, scope: ModelScope, sync: SyncBound = 'least'): number {
+  count(filters: Filters, scope: ModelScope, sync: SyncBound = 'min'): number {
     return this.#solicitations(filters, scope, '', sync).length;
   }
 
@@ -172,7 +172,7 @@ export function loadModel(directories: readonly PublishedDirectory[]): Model {
 }
 
 function isSince(seen: Sighting | undefined, since: string | null, sync: SyncBound): boolean {
-  const at = sync === 'least' ? seen?.first : seen?.last;
+  const at = sync === 'min' ? seen?.first : seen?.last;
   return since === null || (at !== undefined && at >= since);
 }
 

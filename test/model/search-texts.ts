@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** The maximum length of `q` in code points. */
-const LONGEST = 200;
+const MAX_LENGTH = 200;
 
 /** Search text for one of these texts: its words whole, truncated, inflected and decorated, and words it lacks. */
 export function freeText(texts: readonly (string | null)[]): fc.Arbitrary<string> {
@@ -29,7 +29,7 @@ export function freeText(texts: readonly (string | null)[]): fc.Arbitrary<string
       { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }) },
       { weight: 1, arbitrary: fc.constantFrom(...ODD) },
     )
-    .map((text) => firstOf(text.replaceAll('\0', ' ').normalize('NFC'), LONGEST));
+    .map((text) => firstOf(text.replaceAll('\0', ' ').normalize('NFC'), MAX_LENGTH));
 }
 
 const DECORATIONS: readonly ((text: string) => string)[] = [
@@ -56,7 +56,7 @@ const ODD = [
   'a & b | !c <-> d',
   'NEAR(a b)',
   '\u0301',
-  'a'.repeat(LONGEST),
+  'a'.repeat(MAX_LENGTH),
 ];
 
 function firstOf(text: string, codePoints: number): string {
