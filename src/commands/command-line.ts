@@ -142,7 +142,7 @@ export function parseTime(text: string): string {
 }
 
 /** A number of records, or `all`. */
-export function parseShown(text: string): number {
+export function parseLimit(text: string): number {
   return text === 'all' ? Infinity : wholeNumber(0, 1_000_000_000, ', or "all"')(text);
 }
 

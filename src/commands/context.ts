@@ -88,7 +88,7 @@ export async function withDatabase<T>(
   if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${TIMELINE_WARNING}`);
   const result = await work({ config, database, clock: Date.now, output });
   // Reported, since an empty database is often the wrong one.
-  if (isNew) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
+  if (isNew) output.note(`Created ${displayNameOf(config.database)} (PDS_DATABASE_URL).`);
   return result;
 }
 
@@ -127,7 +127,7 @@ export async function findSchemaState(
 }
 
 /** A database in a message, without its password. */
-export function shownDatabase(database: DatabaseConfig): string {
+export function displayNameOf(database: DatabaseConfig): string {
   return `the database ${databaseName(database)}`;
 }
 

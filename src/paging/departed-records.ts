@@ -175,8 +175,8 @@ export class ListedDepartures {
 }
 
 function firstOf(ids: readonly string[], limit: number): DepartedRecords {
-  const shown = ids.slice(0, limit);
-  return { ids: shown, until: shown.length < ids.length ? (shown.at(-1) ?? null) : null };
+  const firstIds = ids.slice(0, limit);
+  return { ids: firstIds, until: firstIds.length < ids.length ? (firstIds.at(-1) ?? null) : null };
 }
 
 function firstInOrder(ids: readonly string[]): string | null {

@@ -100,9 +100,9 @@ class Reader {
         forget: () => listing.forget?.(),
         read: (partner) => readPage(this.#database, listing, partner, { since: null, after, limit, now: NEW }),
       });
-      const { data, shown, last_key, hasMore } = row;
+      const { data, record_count, last_key, hasMore } = row;
       const page = JSON.parse(`[${data ?? ''}]`) as { id: string }[];
-      expect([page.length, page.at(-1)?.id ?? null]).toEqual([shown, last_key]);
+      expect([page.length, page.at(-1)?.id ?? null]).toEqual([record_count, last_key]);
       ids.push(...page.map(({ id }) => id));
       if (!hasMore) return { ids, next };
       expect(page).toHaveLength(limit);

@@ -205,9 +205,14 @@ describe('a page whose texts exceed 8 MiB', () => {
         },
         bypassReplicas: () => (isBypassed = true),
       };
-      const { last_key, shown, hasMore } = (await read(replicated)).row;
+      const { last_key, record_count, hasMore } = (await read(replicated)).row;
       await replica.close();
-      expect({ last_key, shown, hasMore, reads }).toEqual({ last_key: ids[7], shown: 8, hasMore: true, reads: 2 });
+      expect({ last_key, record_count, hasMore, reads }).toEqual({
+        last_key: ids[7],
+        record_count: 8,
+        hasMore: true,
+        reads: 2,
+      });
     },
   );
 

@@ -287,12 +287,12 @@ describe('the explorer', () => {
     expect(await page.locator('.view p').first().textContent()).toContain(
       `${total.toLocaleString('en')} solicitations`,
     );
-    const shown = await page.evaluate<string[]>(
+    const names = await page.evaluate<string[]>(
       `[...document.querySelectorAll('.deadlines time')].map(({ dateTime }) => dateTime)`,
     );
-    expect(shown).toHaveLength(25);
-    expect(shown).toEqual(shown.toSorted());
-    const before = shown.at(-1) ?? '';
+    expect(names).toHaveLength(25);
+    expect(names).toEqual(names.toSorted());
+    const before = names.at(-1) ?? '';
     const { total: nearer } = await ask<{ total: number }>(
       `/v1/solicitations/count?status=open&closing_after=${inDays(0)}&closing_before=${before}`,
     );

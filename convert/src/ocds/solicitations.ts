@@ -175,15 +175,15 @@ function questions(process: ContractingProcess): JsonObject[] {
   const { release, lastDate, report } = process;
   return numbered(objectsAt(release, 'tender', 'enquiries'), report).flatMap(([id, enquiry]) => {
     const [title, description] = [textAt(enquiry, 'title'), textAt(enquiry, 'description')];
-    const shown = title ?? shortened(description ?? null, MAX_QUESTION_TITLE);
-    if (shown === null) {
+    const questionTitle = title ?? shortened(description ?? null, MAX_QUESTION_TITLE);
+    if (questionTitle === null) {
       report.dropped('questions without a text');
       return [];
     }
     return {
       id,
-      title: shown,
-      body: description ?? shown,
+      title: questionTitle,
+      body: description ?? questionTitle,
       answer: textAt(enquiry, 'answer'),
       answered_at: timeAt(process, enquiry, 'dateAnswered'),
       created_at: timeAt(process, enquiry, 'date') ?? lastDate,

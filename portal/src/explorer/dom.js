@@ -105,8 +105,8 @@ export function table(caption, titles, rows, brief = titles) {
 
 /** @param {readonly Child[]} children @returns {Child[]} */
 function orNone(children) {
-  const shown = present(children).filter((child) => child !== '');
-  return shown.length > 0 ? shown : [element('span', { class: 'none' }, 'none')];
+  const filled = present(children).filter((child) => child !== '');
+  return filled.length > 0 ? filled : [element('span', { class: 'none' }, 'none')];
 }
 
 /** @param {readonly Child[]} children @returns {(Node | string)[]} */

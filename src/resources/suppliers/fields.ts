@@ -102,9 +102,9 @@ export function renderCertifications(held: readonly HeldCertification[]): { all:
       .sort(compareBytewise),
   ) as [string[], string[]];
   const size = 2 * PREVIEW_OF_EACH_TYPE;
-  const shownSbe = Math.min(sbe.length, Math.max(PREVIEW_OF_EACH_TYPE, size - technical.length));
+  const sbeCount = Math.min(sbe.length, Math.max(PREVIEW_OF_EACH_TYPE, size - technical.length));
   return {
     all: JSON.stringify([...sbe, ...technical]),
-    preview: JSON.stringify([...sbe.slice(0, shownSbe), ...technical.slice(0, size - shownSbe)]),
+    preview: JSON.stringify([...sbe.slice(0, sbeCount), ...technical.slice(0, size - sbeCount)]),
   };
 }

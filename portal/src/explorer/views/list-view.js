@@ -104,17 +104,18 @@ function showPage(list, parameters, { data, meta }, total, previousPages, view) 
 }
 
 /**
- * @param {number} shown
+ * @param {number} recordCount
  * @param {number | null} total
  * @param {number | null} page
  * @param {boolean} isLast
  * @param {boolean} isFiltered
  */
-function countOf(shown, total, page, isLast, isFiltered) {
-  if (shown === 0) return isFiltered ? 'Nothing matches. Change or clear the filters above.' : 'Your key sees none.';
+function countOf(recordCount, total, page, isLast, isFiltered) {
+  if (recordCount === 0)
+    return isFiltered ? 'Nothing matches. Change or clear the filters above.' : 'Your key sees none.';
   const records = (/** @type {number} */ count) => `${formatNumber(count)} ${count === 1 ? 'record' : 'records'}`;
-  if (shown === total) return `${records(shown)} in total.`;
-  const counted = total === null ? records(shown) : `${formatNumber(shown)} of ${records(total)}`;
+  if (recordCount === total) return `${records(recordCount)} in total.`;
+  const counted = total === null ? records(recordCount) : `${formatNumber(recordCount)} of ${records(total)}`;
   return `${counted}${page === null ? '' : `, page ${formatNumber(page)}`}${isLast ? ', the last' : '; more follow'}.`;
 }
 

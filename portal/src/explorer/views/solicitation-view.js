@@ -103,8 +103,8 @@ function facts(record) {
  * @param {(items: readonly Item[]) => Node | Node[]} show
  */
 function section(title, items, show) {
-  const shown = items.length === 0 ? element('p', { class: 'muted' }, 'None.') : show(items);
-  return [element('h3', {}, title), ...[shown].flat()];
+  const contents = items.length === 0 ? element('p', { class: 'muted' }, 'None.') : show(items);
+  return [element('h3', {}, title), ...[contents].flat()];
 }
 
 /** @param {readonly SolicitationDetail['requested_items'][number][]} items @param {SolicitationDetail['documents']} documents */

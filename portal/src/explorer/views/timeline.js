@@ -130,8 +130,8 @@ function nearest(all, nowMs) {
     list.children[first]?.querySelector('a')?.focus();
   });
   const showMore = () => {
-    const shown = list.children.length;
-    list.append(...all.slice(shown, shown + SHOWN).map((it) => deadline(it, nowMs)));
+    const listedCount = list.children.length;
+    list.append(...all.slice(listedCount, listedCount + SHOWN).map((it) => deadline(it, nowMs)));
     const left = all.length - list.children.length;
     more.textContent = left > SHOWN ? `Show ${SHOWN} more of ${formatNumber(left)}` : `Show the last ${left}`;
     more.hidden = left === 0;
