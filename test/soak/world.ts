@@ -75,10 +75,10 @@ export class World {
     if (more?.version !== said.version || more.id !== said.id) return `torn: ${JSON.stringify(record).slice(0, 300)}`;
     if (record.lead_entity.id !== leadEntityOf(record.id)) return `${record.id} of another lead entity`;
     const versions = this.#versions.get(record.id) ?? [];
-    const place = versions.findIndex(({ version }) => version === said.version);
-    const beganAtMs = versions[place]?.beganAtMs ?? Number.POSITIVE_INFINITY;
+    const index = versions.findIndex(({ version }) => version === said.version);
+    const beganAtMs = versions[index]?.beganAtMs ?? Number.POSITIVE_INFINITY;
     if (beganAtMs > answeredAtMs) return `${record.id} of a version that was not there`;
-    const next = versions[place + 1];
+    const next = versions[index + 1];
     const replacedAtMs = next?.endedAtMs ?? Number.POSITIVE_INFINITY;
     if (replacedAtMs < askedAtMs - STALE_MS) {
       return `${record.id} ${Math.round(askedAtMs - replacedAtMs)} ms after version ${said.version} was replaced`;
