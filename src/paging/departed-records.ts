@@ -120,7 +120,7 @@ export class ListedDepartures {
     this.#few = {
       catalog,
       scope,
-      ids: new Map(Array.from(ids, ([kind, of]) => [kind, [...of].sort(compareBytewise)])),
+      ids: new Map(Array.from(ids, ([kind, kindIds]) => [kind, [...kindIds].sort(compareBytewise)])),
     };
     return this.#few.ids;
   }

@@ -57,8 +57,8 @@ const fileChanges: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
   fc
     .tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.uint8Array({ maxLength: 8 }))
     .map(([place, more]) => (bytes: Buffer) => {
-      const at = Math.floor(place * bytes.length);
-      return Buffer.concat([bytes.subarray(0, at), more, bytes.subarray(at)]);
+      const offset = Math.floor(place * bytes.length);
+      return Buffer.concat([bytes.subarray(0, offset), more, bytes.subarray(offset)]);
     }),
   fc.constant((bytes: Buffer) => Buffer.concat([bytes, Buffer.from('trailing garbage')])),
 );

@@ -58,9 +58,13 @@ class Reader {
 
   constructor(database: OpenDatabase, cacheBytes: number) {
     const sets = new SetCache(cacheBytes);
-    const of = (kind: IndexedKind): RecordIndex => new RecordIndex(database, kind, sets);
+    const indexOf = (kind: IndexedKind): RecordIndex => new RecordIndex(database, kind, sets);
     this.#database = database;
-    this.#indexes = { suppliers: of('suppliers'), contracts: of('contracts'), solicitations: of('solicitations') };
+    this.#indexes = {
+      suppliers: indexOf('suppliers'),
+      contracts: indexOf('contracts'),
+      solicitations: indexOf('solicitations'),
+    };
   }
 
   /** The conditions of a list or count, by the service's own filters. */

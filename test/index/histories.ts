@@ -83,7 +83,7 @@ const idIndex = fc.nat(IDS.length - 1);
 const isRemoved = fc.nat(5).map((number) => number === 0);
 
 const changes = <T extends RecordChange>(change: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
-  fc.uniqueArray(change, { selector: (it) => it.idIndex, minLength: 2, maxLength: 30, size: 'max' });
+  fc.uniqueArray(change, { selector: ({ idIndex: index }) => index, minLength: 2, maxLength: 30, size: 'max' });
 
 export const releases: fc.Arbitrary<Release> = fc.record({
   suppliers: changes(
@@ -211,7 +211,7 @@ export function applyTo(catalog: PlainCatalog, release: Release): ImportLines {
     else held.set(id, line);
     (files[kind] ??= []).push(line ?? { id, deleted: true });
   };
-  const idAt = (at: number): string => IDS[at] ?? '';
+  const idAt = (index: number): string => IDS[index] ?? '';
 
   for (const { kind, name } of release.renamed) {
     const [first] = lines[kind].values();
@@ -221,7 +221,7 @@ export function applyTo(catalog: PlainCatalog, release: Release): ImportLines {
   if (release.certificationType !== null && held !== undefined) {
     put('certifications', 'MBE', { ...held, type: release.certificationType });
   }
-  for (const change of release.suppliers.filter((it) => !it.isRemoved)) {
+  for (const change of release.suppliers.filter((supplier) => !supplier.isRemoved)) {
     const { words: about, state, certifications, services } = change;
     const id = idAt(change.idIndex);
     const line = { ...supplier(id), states_served: [state], certifications, city_service_ids: services };
@@ -237,8 +237,8 @@ export function applyTo(catalog: PlainCatalog, release: Release): ImportLines {
   }
   // A supplier that a contract references cannot be removed.
   const named = new Set([...lines.contracts.values()].flatMap(({ supplier_ids }) => supplier_ids));
-  for (const { idIndex: at } of release.suppliers.filter((it) => it.isRemoved)) {
-    if (!named.has(idAt(at))) put('suppliers', idAt(at), null);
+  for (const { idIndex: index } of release.suppliers.filter((supplier) => supplier.isRemoved)) {
+    if (!named.has(idAt(index))) put('suppliers', idAt(index), null);
   }
   for (const change of release.solicitations) {
     const id = idAt(change.idIndex);

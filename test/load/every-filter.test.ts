@@ -33,9 +33,9 @@ const MAX_LISTED_RECORDS = 1_500;
 const HOUR_MS = 3_600_000;
 const START_MS = Date.now();
 /** Imports and grants happen at these timestamps. */
-const at = (hours: number): string => new Date(START_MS + hours * HOUR_MS).toISOString();
+const timestampAt = (hours: number): string => new Date(START_MS + hours * HOUR_MS).toISOString();
 
-const UPDATED_SINCE = [at(1.5), at(3.5)];
+const UPDATED_SINCE = [timestampAt(1.5), timestampAt(3.5)];
 
 const FILTERS = skewedFilters(UPDATED_SINCE);
 type PartnerName = keyof typeof SKEWED_PARTNERS;

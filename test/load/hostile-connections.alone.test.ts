@@ -165,7 +165,8 @@ test(
       'starts a TLS handshake',
       'sends an endless head',
     ]) {
-      const responses = attackers.find((it) => it.kind === kind)?.all.map(({ state }) => state.firstBytes) ?? [];
+      const responses =
+        attackers.find((attacker) => attacker.kind === kind)?.all.map(({ state }) => state.firstBytes) ?? [];
       expect([...new Set(responses)], kind).toEqual(['HTTP/1.1 400']);
     }
     for (const { all } of attackers) for (const { socket } of all) socket.destroy();

@@ -126,13 +126,25 @@ export class Model {
     const since = this.#since(filters, scope);
     const { solicitations } = this.visible(scope);
     const found = visibleOnes(this.records.solicitations, solicitations).filter(
-      (it) =>
-        holds(filters['status'], (status) => it.status === status) &&
-        holds(filters['lead_entity'], (id) => it.lead_entity_id === id) &&
-        holds(filters['closing_after'], (after) => it.close_at !== null && it.close_at >= bound(after)) &&
-        holds(filters['closing_before'], (before) => it.close_at !== null && it.close_at <= bound(before)) &&
-        isSince(solicitations.get(it.id), since, sync) &&
-        this.#isFound(it, filters, it.title, it.reference_number, it.description),
+      (solicitation) =>
+        holds(filters['status'], (status) => solicitation.status === status) &&
+        holds(filters['lead_entity'], (id) => solicitation.lead_entity_id === id) &&
+        holds(
+          filters['closing_after'],
+          (after) => solicitation.close_at !== null && solicitation.close_at >= bound(after),
+        ) &&
+        holds(
+          filters['closing_before'],
+          (before) => solicitation.close_at !== null && solicitation.close_at <= bound(before),
+        ) &&
+        isSince(solicitations.get(solicitation.id), since, sync) &&
+        this.#isFound(
+          solicitation,
+          filters,
+          solicitation.title,
+          solicitation.reference_number,
+          solicitation.description,
+        ),
     );
     return ordered(found).map((solicitation) => servedSolicitation(solicitation, this.records, now));
   }
@@ -149,8 +161,8 @@ export class Model {
 
   #certifications(filters: Filters): Served[] {
     return [...this.records.certifications.values()]
-      .filter((it) => this.#isFound(it, filters, it.name, it.abbreviation))
-      .filter((it) => holds(filters['type'], (type) => it.type === type))
+      .filter((certification) => this.#isFound(certification, filters, certification.name, certification.abbreviation))
+      .filter((certification) => holds(filters['type'], (type) => certification.type === type))
       .sort((one, other) => bytewise(one.abbreviation, other.abbreviation))
       .map(({ name, type, abbreviation }) => ({ name, type, abbreviation }));
   }

@@ -9,7 +9,7 @@ export function freeText(texts: readonly (string | null)[]): fc.Arbitrary<string
   const word = words.length === 0 ? fc.constant('nothing') : fc.constantFrom(...words);
   const phrase = fc
     .tuple(fc.nat(words.length), fc.integer({ min: 2, max: 4 }))
-    .map(([at, count]) => words.slice(at, at + count).join(' '));
+    .map(([start, count]) => words.slice(start, start + count).join(' '));
   const beginning = fc.tuple(word, fc.integer({ min: 1, max: 6 })).map(([text, length]) => firstOf(text, length));
   const inflected = fc
     .tuple(word, fc.constantFrom('s', 'es', 'ed', 'ing', 'ly', 'er', 'ment', "'s", 'ies'), fc.boolean())

@@ -64,7 +64,7 @@ export class World {
 
   /** Whether the import of a record's version ended before this time. */
   endedBefore(id: string, version: number, momentMs: number): boolean {
-    return (this.#versions.get(id) ?? []).some((it) => it.version === version && it.endedAtMs < momentMs);
+    return (this.#versions.get(id) ?? []).some((period) => period.version === version && period.endedAtMs < momentMs);
   }
 
   /** Checks a record of a response, given when it was requested and received; null if it is correct. */
@@ -94,7 +94,7 @@ export class World {
     }));
     const newest = Math.max(0, ...said.map(({ version }) => version));
     for (const { id, version } of said) {
-      const then = (this.#versions.get(id) ?? []).filter((it) => it.version <= newest).at(-1)?.version;
+      const then = (this.#versions.get(id) ?? []).filter((period) => period.version <= newest).at(-1)?.version;
       if (then !== version) return `a page of version ${newest} in which ${id} is of ${version}, and not of ${then}`;
     }
     return null;

@@ -111,7 +111,9 @@ function orNone(children) {
 
 /** @param {readonly Child[]} children @returns {(Node | string)[]} */
 function present(children) {
-  return children.filter((child) => child !== null && child !== false).map((it) => (it instanceof Node ? it : `${it}`));
+  return children
+    .filter((child) => child !== null && child !== false)
+    .map((child) => (child instanceof Node ? child : `${child}`));
 }
 
 /** @param {Element} made @param {Readonly<Record<string, string | boolean>>} attributes */

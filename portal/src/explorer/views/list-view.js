@@ -131,10 +131,10 @@ function withCursor(parameters, cursor) {
 function numberOf(address, previousPages, isFirst) {
   if (isFirst) return 1;
   let number = 1;
-  let at = address;
-  for (let before = previousPages.get(at); before !== undefined; before = previousPages.get(at)) {
+  let current = address;
+  for (let before = previousPages.get(current); before !== undefined; before = previousPages.get(current)) {
     number++;
-    at = before;
+    current = before;
   }
-  return at.includes('cursor=') ? null : number;
+  return current.includes('cursor=') ? null : number;
 }

@@ -54,7 +54,9 @@ export async function showTimeline(view) {
       periods.map((period) => ({
         name: nameOf(period, unit),
         address: listAddress('solicitations', closingWithin([period])),
-        count: all.filter((it) => closeMs(it) >= period.fromMs && closeMs(it) <= period.toMs).length,
+        count: all.filter(
+          (solicitation) => closeMs(solicitation) >= period.fromMs && closeMs(solicitation) <= period.toMs,
+        ).length,
         tone: 'bar-open',
       })),
     ),
@@ -131,7 +133,7 @@ function nearest(all, nowMs) {
   });
   const showMore = () => {
     const listedCount = list.children.length;
-    list.append(...all.slice(listedCount, listedCount + SHOWN).map((it) => deadline(it, nowMs)));
+    list.append(...all.slice(listedCount, listedCount + SHOWN).map((solicitation) => deadline(solicitation, nowMs)));
     const left = all.length - list.children.length;
     more.textContent = left > SHOWN ? `Show ${SHOWN} more of ${formatNumber(left)}` : `Show the last ${left}`;
     more.hidden = left === 0;
