@@ -84,7 +84,8 @@ const ON_SQLITE = [
 const SET = process.env['TEST_SET'];
 const isDefaultSet = SET === 'default';
 const isNightly = SET === 'nightly';
-const LEFT_OUT = SET === 'default' ? [...ONLY_IN_ALL, ...ONLY_AT_NIGHT] : SET === 'all' ? ONLY_AT_NIGHT : [];
+const ALONE_IN_SET = isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE;
+const LEFT_OUT = [...(isDefaultSet ? ONLY_IN_ALL : []), ...(isDefaultSet || SET === 'all' ? ONLY_AT_NIGHT : [])];
 
 /** Files with tests that run more examples at night (`test/support/runs.ts`). */
 const RUN_MORE = isNightly
@@ -164,7 +165,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: isDefaultSet ? [] : isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE,
+          include: isDefaultSet ? [] : ALONE_IN_SET,
           exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },

@@ -56,7 +56,7 @@ export const SETTINGS = {
     default: '',
     accepts:
       'a postgres:// URL whose sslmode, if any, is verify-full or disable; PDS_DATABASE_URL must be a postgres:// URL too',
-    parse: (value) => (value === '' ? null : isPostgresUrl(value) ? value : undefined),
+    parse: (value) => parseUrl(value, isPostgresUrl),
     isSecret: true,
   },
   PDS_REDIS_URL: {
@@ -66,7 +66,7 @@ export const SETTINGS = {
       'redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS, or ' +
       'redis+sentinel://[USER:PASSWORD@]HOSTS[:PORT]/NAME[/DATABASE] for the primary that Sentinel on these hosts, ' +
       'separated by commas, calls NAME; with special characters percent-encoded',
-    parse: (value) => (value === '' ? null : isRedisUrl(value) ? value : undefined),
+    parse: (value) => parseUrl(value, isRedisUrl),
     isSecret: true,
   },
   PDS_HOST: host('the address that the API listens on'),
@@ -124,6 +124,12 @@ function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
 function hasPlainTls(url: URL): boolean {
   const modes = url.searchParams.getAll('sslmode');
   return modes.every((mode) => mode === 'verify-full' || mode === 'disable') && !url.searchParams.has('ssl');
+}
+
+/** Null for an empty value. */
+function parseUrl(value: string, isValid: (url: string) => boolean): string | null | undefined {
+  if (value === '') return null;
+  return isValid(value) ? value : undefined;
 }
 
 function isPostgresUrl(value: string): boolean {

@@ -57,7 +57,9 @@ export class Figures {
 
 /** Formats a number with about three significant digits and thousands separators. */
 export function readable(value: number): string {
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  const size = Math.abs(value);
+  const digitsBelow100 = size >= 10 ? 1 : 2;
+  const digits = size >= 100 ? 0 : digitsBelow100;
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 

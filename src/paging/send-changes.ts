@@ -257,7 +257,8 @@ function endOf(
   const { watermark, isComplete: reset } = listing;
   if (next === null) return { next_cursor: null, reset, watermark };
   // Later pages keep the mode and the kinds of the first.
-  const mode = reset ? 'complete' : listing.departures.areMany ? 'many' : 'changes';
+  const partialMode = listing.departures.areMany ? 'many' : 'changes';
+  const mode = reset ? 'complete' : partialMode;
   const after = [mode, kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
   return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, watermark: null };
 }

@@ -15,14 +15,12 @@ export interface ImportDirectory {
 /** A mutation of one record. */
 const recordChanges = fc
   .tuple(fc.nat(1_000_000), fc.constantFrom('record', 'line', 'line', 'twice', 'dangling' as const))
-  .chain(([place, sort]) =>
-    (sort === 'record'
-      ? malformedRecord
-      : sort === 'line'
-        ? malformedLine
-        : fc.constant<Malformed>({ verdict: 'wrong', change: sort })
-    ).map((malformed) => ({ place, malformed })),
-  );
+  .chain(([place, sort]) => malformedOf(sort).map((malformed) => ({ place, malformed })));
+
+function malformedOf(sort: 'record' | 'line' | 'twice' | 'dangling'): fc.Arbitrary<Malformed> {
+  if (sort === 'record') return malformedRecord;
+  return sort === 'line' ? malformedLine : fc.constant<Malformed>({ verdict: 'wrong', change: sort });
+}
 
 interface RecordChange {
   readonly place: number;
@@ -96,12 +94,13 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
       ...changes.map(({ malformed }) => malformed.verdict),
       ...(fileChange === null ? [] : ['unsure' as const]),
     ]);
+    // A second mutation can undo the first.
+    const brokenVerdict = verdicts.has('unsure') || changes.length > 1 ? 'unsure' : 'wrong';
     const text = files.map(([name, bytes]) => `${name}:\n${bytes.toString('utf8').slice(0, 1_000)}`).join('\n');
     return {
       [fc.toStringMethod]: () => text,
       files: Object.fromEntries(files),
-      // A second mutation can undo the first.
-      verdict: verdicts.size === 0 ? 'right' : verdicts.has('unsure') || changes.length > 1 ? 'unsure' : 'wrong',
+      verdict: verdicts.size === 0 ? 'right' : brokenVerdict,
       catalog,
     };
   });

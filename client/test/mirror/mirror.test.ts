@@ -136,7 +136,10 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
   });
 
   test('reads a piece again whose connection is reset, and no other', async () => {
-    service.intercept((_request, index) => (index === 3 ? { cutAfter: 700 } : index === 6 ? { cutAfter: 0 } : {}));
+    service.intercept((_request, index) => {
+      if (index === 3) return { cutAfter: 700 };
+      return index === 6 ? { cutAfter: 0 } : {};
+    });
     expect((await service.mirror(...args())).code).toBe(0);
     const feed = service.targets.filter(isChanges);
     expect(feed.length - new Set(feed).size).toBe(2);

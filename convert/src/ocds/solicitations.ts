@@ -166,7 +166,10 @@ function notices(process: ContractingProcess): JsonObject[] {
   report.dropped('amendments without a text', dated.filter(({ body }) => body === null).length);
   return dated
     .filter(({ body }) => body !== null)
-    .sort((a, b) => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id - b.id))
+    .sort((a, b) => {
+      if (a.created_at === b.created_at) return a.id - b.id;
+      return a.created_at < b.created_at ? -1 : 1;
+    })
     .map(({ id, body, created_at }, index) => ({ id, title: `Amendment ${index + 1}`, body, created_at }));
 }
 

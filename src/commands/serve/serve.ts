@@ -158,18 +158,15 @@ function greet(
     ['Stop', 'Ctrl-C'],
   ];
   const tryIt = `curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'`;
-  const steps =
-    hasDemoKey === null
-      ? []
-      : hasDemoKey
-        ? ['  Try it:', '', `  ${tryIt}`, '']
-        : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
+  const demoSteps = hasDemoKey
+    ? ['  Try it:', '', `  ${tryIt}`, '']
+    : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
   output.note([
     '',
     `  ${manifest.name} ${manifest.version} (${environment})`,
     '',
     ...renderColumns(rows).map((row) => `  ${row}`),
     '',
-    ...steps,
+    ...(hasDemoKey === null ? [] : demoSteps),
   ]);
 }
