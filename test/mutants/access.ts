@@ -43,7 +43,7 @@ export const ACCESS: readonly Mutant[] = [
     breaks: ONLY_VISIBLE,
     file: 'src/index/terms.ts',
     original: 'if (isDraft(row)) return { texts: [], terms: [] };',
-    replacement: '',
+    replacement: 'if (isDraft({})) return { texts: [], terms: [] };',
     tests: AGREEMENT,
   },
   {
