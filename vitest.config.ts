@@ -101,7 +101,7 @@ const ON_POSTGRES = ['test/upgrade/upgrade.test.ts', 'test/index/{one-state,rebu
 const SET = process.env['TEST_SET'];
 const isDefaultSet = SET === 'default';
 const isNightly = SET === 'nightly';
-const LEFT_OUT = SET === 'default' ? [...ONLY_IN_ALL, ...ONLY_AT_NIGHT] : SET === 'all' ? ONLY_AT_NIGHT : [];
+const LEFT_OUT = [...(isDefaultSet ? ONLY_IN_ALL : []), ...(isDefaultSet || SET === 'all' ? ONLY_AT_NIGHT : [])];
 
 /** Files with tests that run more examples at night (`test/support/runs.ts`). */
 const RUN_MORE = isNightly
@@ -121,6 +121,7 @@ const BOTH = '**/*.both.test.ts';
 const ALONE = ['test/**/*.alone.test.ts', 'test/cluster/patroni.postgres.test.ts'];
 
 const isAlone = (file: string): boolean => file.endsWith('.alone.test.ts') || ALONE.includes(file);
+const ALONE_IN_SET = isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE;
 
 /** Tests of one engine only. */
 const SQLITE = '**/*.sqlite.test.ts';
@@ -181,7 +182,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: isDefaultSet ? [] : isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE,
+          include: isDefaultSet ? [] : ALONE_IN_SET,
           exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },

@@ -3,7 +3,7 @@ import { type Socket, Server as NetServer } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { healthResponses } from '../openapi/openapi-responses.ts';
-import { object } from '../openapi/openapi-schemas.ts';
+import { objectSchema } from '../openapi/openapi-schemas.ts';
 import { routedUrl } from '../request/request-head.ts';
 import { JSON_TYPE, requestIds } from '../response/send-text.ts';
 import type { Admission } from './admission.ts';
@@ -243,7 +243,7 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
 
 const HEALTHY = JSON.stringify({ status: 'ok' });
 
-const healthSchema = object(
+const healthSchema = objectSchema(
   { status: { type: 'string', const: 'ok', description: 'Always `ok`.' } },
   { $id: 'Health', description: 'The process responds.' },
 );
