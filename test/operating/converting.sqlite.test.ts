@@ -77,7 +77,9 @@ test('ten commands lead from two CSV files to the first response of a partner', 
 
 describe('the recipes for converting data', { timeout: 60_000 }, () => {
   test('sketch a map that names every column', async () => {
-    const sketched = JSON.parse(await shell.shell('npx pds convert csv --sketch active-contracts.csv 2>/dev/null')) as unknown;
+    const sketched = JSON.parse(
+      await shell.shell('npx pds convert csv --sketch active-contracts.csv 2>/dev/null'),
+    ) as unknown;
     const text = JSON.stringify(sketched);
     for (const column of ['Contract', 'Title', 'Agency', 'Vendor', 'City', 'State', 'E-mail', 'Expires'])
       expect(text).toContain(`"${column}"`);
