@@ -19,7 +19,6 @@ const DEFAULT_FOLDERS = {
 /** Files in these folders that only `npm run test:all` runs, and why. */
 const ONLY_IN_ALL = [
   // Need Redis.
-  'test/http/redis-rate-limiter.sqlite.test.ts',
   'test/rate-limiting/redis-*.sqlite.test.ts',
   // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
@@ -73,6 +72,19 @@ const ONLY_AT_NIGHT = [
   'test/paging/slow-readers.test.ts',
   // Starts commands in terminals of many kinds.
   'test/commands/terminal.sqlite.test.ts',
+  // Start and kill services and commands dozens of times.
+  'test/faults/{files,log-output,starting-and-ending}.sqlite.test.ts',
+  'test/load/{shared-port.sqlite,sigterm}.test.ts',
+  'test/recovery/{restore-killed,restore-refused}.sqlite.test.ts',
+  // Fill small disks again and again.
+  'test/faults/disk-full.test.ts',
+  // Wait for services that hang behind nginx, and for windows of a limit that services share.
+  'test/http/redis-rate-limiter.sqlite.test.ts',
+  'test/operating/nginx.sqlite.test.ts',
+  // Checks alerts, dashboards and settings with the programs that load them.
+  'test/monitoring/ops-files.sqlite.test.ts',
+  // Runs the steps of the image in a folder.
+  'tools/test/image.sqlite.test.ts',
   // Loads exported lists into spreadsheets and tools.
   'tools/test/loading.postgres.test.ts',
 ];
@@ -87,7 +99,6 @@ const ON_SQLITE = [
   'test/faults/{descriptors,ending-key}.test.ts',
   'test/fuzz/*.test.ts',
   'test/http/*.test.ts',
-  'test/load/sigterm.test.ts',
   'test/monitoring/metrics.test.ts',
   'test/paging/{cut-streams,failing-streams}.test.ts',
   'test/security/!(*.postgres|additional-columns).test.ts',

@@ -255,12 +255,19 @@ test('a read that a replica cancels is repeated elsewhere', async () => {
   };
   const locks = new pg.Client(primary.url);
   await locks.connect();
+  // A lock is not a commit, so nothing else would write the log out soon.
+  const lock = async (table: string): Promise<void> => {
+    await locks.query(`lock table ${table} in access exclusive mode`);
+    await primary.query('select pg_switch_wal()');
+  };
   try {
     // The read waits for the first lock and holds what replay needs for the second, so replay cancels the read.
-    await locks.query('begin; lock table catalog.coops in access exclusive mode');
+    await locks.query('begin');
+    await lock('catalog.coops');
+    await replica.catchUp();
     const read = client.get('/v1/coops?limit=3', { key });
     await timeUntil(async () => (await countWaiting()) > 0);
-    await locks.query('lock table catalog.publications in access exclusive mode');
+    await lock('catalog.publications');
     await timeUntil(async () => (await countWaiting()) === 0);
     await locks.query('commit');
     expect((await read).status).toBe(200);
