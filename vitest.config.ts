@@ -12,7 +12,7 @@ const DEFAULT_FOLDERS = {
   sqlite: ['access', 'conformance', 'docs', 'http', 'index', 'publishing', 'rate-limiting', 'sync'].map(
     (name) => `test/${name}`,
   ),
-  postgres: ['conformance', 'index', 'sync'].map((name) => `test/${name}`),
+  postgres: ['test/conformance'],
   client: ['client/test'],
 };
 
@@ -36,6 +36,14 @@ const ONLY_IN_ALL = [
   // Run a mirror for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
   'client/test/mirror/reports.test.ts',
+  // Request every list as streams of every form.
+  'test/conformance/streams.test.ts',
+  // Request every list and listing record by record, or wait for a key to end.
+  'client/test/{cache,key-expiry,streams}.test.ts',
+  // Sync with many clients while several processes write.
+  'test/sync/{clients-without-watermarks,concurrent-writers,mirrors}.test.ts',
+  // Import thousands of records.
+  'test/publishing/{busy-wal.sqlite,large-import}.test.ts',
   // Starts services, and stops them under load.
   'test/http/serving-process.sqlite.test.ts',
   // Waits for many intervals of a second.
