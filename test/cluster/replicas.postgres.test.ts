@@ -88,7 +88,7 @@ async function publishCoops(...names: string[]): Promise<string> {
 async function waitForReplica(): Promise<void> {
   const startedAt = new Date();
   const reads = `select 1 from pg_stat_activity
-    where application_name = 'pds serve' and query like '%from catalog.publications%' and query_start > $1`;
+    where application_name = 'pds serve' and query like '%from catalog.releases%' and query_start > $1`;
   let sent = 0;
   await timeUntil(async () => {
     await client.get(`/v1/suppliers?q=sent${made}x${(sent += 1)}`, { key });
@@ -258,7 +258,7 @@ test('a read that a replica cancels is repeated elsewhere', async () => {
     await locks.query('begin; lock table catalog.coops in access exclusive mode');
     const read = client.get('/v1/coops?limit=3', { key });
     await timeUntil(async () => (await countWaiting()) > 0);
-    await locks.query('lock table catalog.publications in access exclusive mode');
+    await locks.query('lock table catalog.releases in access exclusive mode');
     await timeUntil(async () => (await countWaiting()) === 0);
     await locks.query('commit');
     expect((await read).status).toBe(200);

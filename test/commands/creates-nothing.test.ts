@@ -158,7 +158,7 @@ describe('a command that fails leaves an existing database unchanged:', () => {
 
   test('partner create, import and key issue', async () => {
     const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
-    const rows = () => made.database.kysely.selectFrom('access.clock').selectAll().execute();
+    const rows = () => made.database.kysely.selectFrom('access.events').selectAll().execute();
     const before = await rows();
     for (const words of [
       ['partner', 'create', 'a/b'],

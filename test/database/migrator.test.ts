@@ -62,11 +62,9 @@ test('a first migration interrupted between its two groups is completed by the n
     'audit',
     'usage',
     'keys',
-    'grant_changes',
     'grants',
+    'events',
     'partners',
-    'revisions',
-    'clock',
     'settings',
     'migrations',
   ]) {

@@ -38,8 +38,8 @@ export const LISTS: readonly Mutant[] = [
     name: 'updated_since misses releases of the exact millisecond',
     breaks: SYNC,
     file: 'src/paging/one-state.ts',
-    original: 'from catalog.publications where instant < ${parameter(timestamp)}',
-    replacement: 'from catalog.publications where instant <= ${parameter(timestamp)}',
+    original: 'from catalog.releases where at < ${parameter(timestamp)}',
+    replacement: 'from catalog.releases where at <= ${parameter(timestamp)}',
     tests: ['test/sync/clients-without-watermarks.test.ts'],
   },
   {

@@ -26,7 +26,7 @@ afterAll(() => made.drop());
 async function contents(): Promise<string> {
   const { kysely } = made.database;
   const rows = await Promise.all(
-    (['publications', 'lead_entities', 'certifications', 'suppliers', 'contracts', 'solicitations'] as const).map(
+    (['releases', 'lead_entities', 'certifications', 'suppliers', 'contracts', 'solicitations'] as const).map(
       (table) => kysely.selectFrom(`catalog.${table}`).selectAll().execute(),
     ),
   );

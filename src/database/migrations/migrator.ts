@@ -100,35 +100,35 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
   // Done first: after an interrupted step, older servers must not take the schema for one they can use.
   if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
-  for (const group of GROUPS) {
+  // An upgrade begins with `access`, which takes over what the catalog then drops. Each step writes one file of SQLite.
+  for (const [index, group] of (isEmpty ? GROUPS : GROUPS.toReversed()).entries()) {
     const before = await lastApplied(database, group);
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
-      if (group === 'catalog' && !isEmpty) await lockCatalog(transaction, options);
+      if (!isEmpty) await lockCatalog(transaction, options);
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
-      if (group === 'catalog' && !isEmpty && !(await wasJustUpgraded(transaction, clock)))
-        await options.beforeUpgrade?.();
+      if (index === 0 && !isEmpty && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       if (applied !== SCHEMAS[group].number) {
         await runMigration(transaction, group, applied, clock, options);
         ran.push(migrationName(group, applied));
       }
-      // `access` comes last and holds the audit trail.
-      if (group === 'access') await completeMigration(transaction, clock, ran);
+      // `access` holds the audit trail. Of an upgrade, the entry also has the step that follows.
+      if (group === 'access') await completeMigration(transaction, clock, isEmpty || ran.length === 0 ? ran : pending);
     });
   }
   return ran;
 }
 
-/** Longer than an upgrade of the catalog takes, and the pause before the one of `access`. */
+/** Longer than an upgrade takes. */
 const UPGRADE_MS = 3_600_000;
 
-/** Whether the catalog's upgrade has just run, so that another process prepared it, and may be continuing with `access`. */
+/** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
 async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
-  const { number, upgrade } = SCHEMAS.catalog;
+  const { number, upgrade } = SCHEMAS.access;
   if (upgrade === null) return false;
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  const { rows } = await sql`select number from catalog.migrations
+  const { rows } = await sql`select number from access.migrations
     where number = ${number} and name = ${upgrade.name} and applied_at > ${since}`.execute(kysely);
   return rows.length > 0;
 }
@@ -227,7 +227,9 @@ async function findLost(database: Database): Promise<string | null> {
   if (catalog === null && access !== null) return 'its catalog, the published records';
   if (catalog === null || access !== null) return null;
   // `access` is created last: without a release, this can be an interrupted first migration.
-  const { rows } = await sql`select number from catalog.publications limit 1`.execute(database.kysely);
+  // Version 1.3 had another name for the table.
+  const releases = sql.table(catalog < 9 ? 'catalog.publications' : 'catalog.releases');
+  const { rows } = await sql`select number from ${releases} limit 1`.execute(database.kysely);
   return rows.length > 0 ? 'its access, the partners and keys' : null;
 }
 
