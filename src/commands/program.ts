@@ -188,11 +188,7 @@ addCommand(program, 'recover', 'resume service after lost changes')
     const { after, nothingLost = false } = command.opts<RecoverOptions>();
     if (nothingLost) return;
     const typed = `pds recover${after === undefined ? '' : ` --after ${after}`}`;
-    requireAnswer(
-      command,
-      'every partner reads all records again after a recovery',
-      `Run "${typed} --yes"`,
-    );
+    requireAnswer(command, 'every partner reads all records again after a recovery', `Run "${typed} --yes"`);
   })
   .action(
     onDatabase(

@@ -58,16 +58,7 @@ test('the first command prepares an empty database', async () => {
 
 test('a first migration interrupted between its two groups is completed by the next command', async () => {
   await migrate(database, clock);
-  for (const table of [
-    'audit',
-    'usage',
-    'keys',
-    'grants',
-    'events',
-    'partners',
-    'settings',
-    'migrations',
-  ]) {
+  for (const table of ['audit', 'usage', 'keys', 'grants', 'events', 'partners', 'settings', 'migrations']) {
     await sql.raw(`drop table access.${table}`).execute(database.kysely);
   }
   expect(await prepareSchema(database, clock)).toEqual(CREATIONS.slice(1));

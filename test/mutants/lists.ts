@@ -66,8 +66,8 @@ export const LISTS: readonly Mutant[] = [
     name: 'a suspension that a server does not know of is not noticed by the read',
     breaks: 'No response has an older scope than its cursor shows, whichever process sends it',
     file: 'src/paging/one-state.ts',
-    original: 'const isCurrent = row.partner_state === partner.state;',
-    replacement: 'const isCurrent = row.grants_changed_at === changedAt;',
+    original: 'const isCurrent = row.scope_event === scopeEvent;',
+    replacement: 'const isCurrent = row.scope_event >= "" && !partner.isSuspended;',
     tests: ['test/sync/several-processes.test.ts'],
   },
 ];

@@ -114,13 +114,7 @@ test('pds recover --nothing-lost has nothing to do without a promotion, and chan
 
 /** Everything that a recovery changes. */
 async function stateOf({ kysely }: TestService['database']): Promise<unknown> {
-  const tables = [
-    'catalog.releases',
-    'catalog.contracts',
-    'access.events',
-    'access.settings',
-    'access.audit',
-  ] as const;
+  const tables = ['catalog.releases', 'catalog.contracts', 'access.events', 'access.settings', 'access.audit'] as const;
   return Promise.all(tables.map(async (table) => sql`select * from ${sql.table(table)} order by 1`.execute(kysely)));
 }
 

@@ -149,7 +149,10 @@ test.each([
   const { release } = await kysely.selectFrom('access.events').select('release').orderBy('at', 'desc').executeTakeFirstOrThrow(); // prettier-ignore
   const event = { at: '2040-01-01T00:00:00.000Z', token: '', what: 'release', release: release + 1 } as const;
   await (isAhead
-    ? kysely.insertInto('access.events').values({ ...event, partner_id: null, narrows: null }).execute()
+    ? kysely
+        .insertInto('access.events')
+        .values({ ...event, partner_id: null, narrows: null })
+        .execute()
     : kysely.deleteFrom('access.events').where('what', '=', 'release').where('release', '=', release).execute());
   for (const path of ['/v1/contracts', `/v1/contracts?updated_since=${since['all']}`]) {
     const { status, headers } = await service.get(path, { key });

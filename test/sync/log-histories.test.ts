@@ -68,7 +68,11 @@ async function take(given: Step): Promise<void> {
     case 'grant or revoke':
     case 'everything': {
       const partner = await kysely.selectFrom('access.partners').selectAll().where('name', '=', given.name).executeTakeFirstOrThrow(); // prettier-ignore
-      const granted = await kysely.selectFrom('access.grants').selectAll().where('partner_id', '=', partner.id).execute();
+      const granted = await kysely
+        .selectFrom('access.grants')
+        .selectAll()
+        .where('partner_id', '=', partner.id)
+        .execute();
       const isEverything = given.type === 'everything';
       const isGranted = isEverything ? partner.everything_since !== null : granted.length > 0;
       const grants: Grants = { everything: isEverything, leadEntities: isEverything ? [] : ['le_a'], coops: [] };
@@ -100,7 +104,8 @@ async function take(given: Step): Promise<void> {
     case 'lose': {
       // Changes of partners stay, which the log does not depend on.
       const state = states.at(-given.count);
-      const created = (events: readonly rules.LogEvent[]) => events.filter(({ narrows }) => narrows === 'creation').length;
+      const created = (events: readonly rules.LogEvent[]) =>
+        events.filter(({ narrows }) => narrows === 'creation').length;
       if (state === undefined || created(state.events) < created(await readLog())) return;
       await inTransaction(database, async (transaction) => {
         await lockLog(transaction, clock);
@@ -135,7 +140,11 @@ async function compare(): Promise<void> {
     else expect(event.release).toBeGreaterThan(before.release);
   }
   const times = new Set([...seen.values()].slice(-40).map(({ at }) => at));
-  const partners = await database.kysely.selectFrom('access.partners').select('id').where('deleted_at', 'is', null).execute();
+  const partners = await database.kysely
+    .selectFrom('access.partners')
+    .select('id')
+    .where('deleted_at', 'is', null)
+    .execute();
   for (const { id } of partners) {
     for (const at of times) {
       const since = addMilliseconds(at, 1);

@@ -123,7 +123,15 @@ export class LogWorld {
     for (let index = 0; index < PARTNERS; index += 1) {
       this.#create(index);
       for (let copy = 0; copy < COPIES; copy += 1) {
-        this.#copies.push({ partner: -1, feed: new Map(), list: new Map(), since: null, listSince: new Map(), narrowings: 0, epoch: 0 });
+        this.#copies.push({
+          partner: -1,
+          feed: new Map(),
+          list: new Map(),
+          since: null,
+          listSince: new Map(),
+          narrowings: 0,
+          epoch: 0,
+        });
       }
     }
   }

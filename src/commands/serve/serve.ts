@@ -111,8 +111,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
   const cutOff = await completeCutOff(database);
-  if (cutOff !== null)
-    logger.info({ release: cutOff }, 'completed an import that was interrupted after its commit');
+  if (cutOff !== null) logger.info({ release: cutOff }, 'completed an import that was interrupted after its commit');
   if (await hasTimelineChanged(database)) logger.warn(HISTORY_WARNING);
   if (!demo) return false;
   // Loaded on use, since it needs the importer.

@@ -3,12 +3,13 @@ import { EPOCH } from '../../timestamp.ts';
 import type { Engine } from '../database.ts';
 import { statementsOf, type GroupSchema } from './schema.ts';
 
-/** `partner_id` is null in releases and resets, which have an index of their own. */
+/** `partner_id` is null in releases and resets. Most logs have no reset, which must not mean reading all releases. */
 const log = (partners: string): string => `
 create table access.events (
   at TEXT primary key, token TEXT not null, what TEXT not null, partner_id bigint references ${partners} (id),
   narrows TEXT, release bigint not null);
 index access.events (at) where partner_id is null;
+index access.events (what, at) where partner_id is null;
 index access.events (partner_id, at) where what = 'scope';
 `;
 
