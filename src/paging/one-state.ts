@@ -2,15 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { sql, type RawBuilder } from 'kysely';
 import type { Partner } from '../access/scope.ts';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
-import {
-  catalogState,
-  lastScope,
-  publishedAt,
-  revision,
-  timestampOf,
-  type EventName,
-  type Revision,
-} from '../database/revision.ts';
+import { lastScope, revision, timestampOf, type EventName, type Revision } from '../database/revision.ts';
 import { firstRow, parameter } from '../database/statement.ts';
 import { callerOf } from '../http/request/pipeline.ts';
 import type { ChangedSince } from '../index/conditions.ts';
@@ -19,7 +11,7 @@ import { addMilliseconds, EPOCH, latestOf } from '../timestamp.ts';
 
 /** The last events that a statement saw, and the revision under which its results can be cached. */
 export interface SeenEvents {
-  /** See `catalogState`. Results of other statements are consistent with this one's if they saw the same state. */
+  /** As `catalogState`. Results of other statements are consistent with this one's if they saw the same state. */
   readonly catalog: string;
   /** The last release in the catalog; the epoch before the first. */
   readonly published_at: string;
@@ -36,21 +28,25 @@ export interface SeenEvents {
 const resetAt = sql<string>`coalesce(
   (select max(at) from access.events where partner_id is null and what = 'reset'), ${sql.lit(EPOCH)})`;
 
-/** Whether the catalog's last release is that of the log; a reset is later than every release in its catalog. */
-const isWhole = sql<0 | 1>`case when coalesce(
-  (select case when what = 'reset' then ${publishedAt} < at
-      else release = (select coalesce(max(number), 0) from catalog.releases) end
-    from access.events where partner_id is null order by at desc limit 1),
-  not exists (select 1 from catalog.releases)) then 1 else 0 end`;
-
-/** One row of events. Uses the parameter `partner_id`. Some index lookups. */
+/**
+ * One row of events. Uses the parameter `partner_id`. Five index lookups.
+ *
+ * The catalog's last release is that of the log, unless a reset followed, or it is between its two commits.
+ */
 export const seenEvents: RawBuilder<SeenEvents> = sql<SeenEvents>`select
-  ${catalogState} as catalog,
-  ${publishedAt} as published_at,
-  ${isWhole} as is_whole,
+  coalesce(published.at, ${sql.lit(EPOCH)}) || ' ' || coalesce(last.at || ' ' || last.token, '') as catalog,
+  coalesce(published.at, ${sql.lit(EPOCH)}) as published_at,
+  case when case
+      when last.what = 'reset' then coalesce(published.at, '') < last.at
+      else coalesce(published.number, 0) = coalesce(last.release, 0) end
+    then 1 else 0 end as is_whole,
   ${resetAt} as reset_at,
   ${lastScope(parameter('partner_id'))} as scope_event,
-  ${revision} as revision`;
+  ${revision} as revision
+  from (select 1 as one) as one
+  left join (select at, token, what, release from access.events where partner_id is null
+    order by at desc limit 1) as last on true
+  left join (select at, number from catalog.releases order by at desc limit 1) as published on true`;
 
 type Events = Pick<SeenEvents, 'published_at' | 'reset_at' | 'scope_event'>;
 
