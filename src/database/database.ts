@@ -127,7 +127,7 @@ export interface PoolState {
   /** Requests for a connection. */
   readonly waiting: number;
   /** The pool's limit. */
-  readonly most: number;
+  readonly max: number;
 }
 
 /**

@@ -46,7 +46,11 @@ test('after a promotion that lost changes, with new ones at the same timestamps,
   expect(other).toBe(lost);
   name.moveTo(standby.port);
   name.thaw();
-  for (let at = 0; (await client.get(`/v1/solicitations/count?q=back${at}`, { key })).status !== 200; at += 1)
+  for (
+    let attempt = 0;
+    (await client.get(`/v1/solicitations/count?q=back${attempt}`, { key })).status !== 200;
+    attempt += 1
+  )
     await sleep(20);
   const connectedAtMs = performance.now();
   while ((await client.get('/v1/contracts', { key: revokedKey })).status !== 401) {

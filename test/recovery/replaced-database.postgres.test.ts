@@ -90,7 +90,8 @@ test('within a second of replacing the database by one with events at the same t
   expect((await get('/v1/suppliers?certifications=Lost+Enterprise', { key })).body).toContain('sup_1');
 
   await replace();
-  for (let at = 0; (await get(`/v1/solicitations/count?q=back${at}`, { key })).status !== 200; at += 1) await sleep(20);
+  for (let attempt = 0; (await get(`/v1/solicitations/count?q=back${attempt}`, { key })).status !== 200; attempt += 1)
+    await sleep(20);
   const readsAtMs = performance.now();
   while ((await get('/v1/contracts', { key: revokedKey })).status !== 401) {
     expect(performance.now() - readsAtMs, 'a revoked key is good').toBeLessThan(1_000);
