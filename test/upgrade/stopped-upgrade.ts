@@ -8,7 +8,13 @@ import type { DatabaseConfig } from '../../src/config.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { takeOutVersionBefore } from './version-before.ts';
 
-const PATHS = ['/v1/contracts', '/v1/contracts?limit=1', '/v1/contracts/ctr_1', '/v1/solicitations/count', '/v1/changes'];
+const PATHS = [
+  '/v1/contracts',
+  '/v1/contracts?limit=1',
+  '/v1/contracts/ctr_1',
+  '/v1/solicitations/count',
+  '/v1/changes',
+];
 
 /** How long a service responds from memory while it cannot read the database, with a margin for a busy machine. */
 const GRACE_MS = 30_000 + 10_000;
