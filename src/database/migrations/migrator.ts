@@ -108,9 +108,10 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
       if (!isEmpty) await lockCatalog(transaction, options);
+      // A backup locks `access` for a moment, which this transaction must not have done before.
+      if (index === 0 && !isEmpty && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
-      if (index === 0 && !isEmpty && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       if (applied !== SCHEMAS[group].number) {
         await runMigration(transaction, group, applied, clock, options);
         ran.push(migrationName(group, applied));
@@ -126,13 +127,12 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
 const UPGRADE_MS = 3_600_000;
 
 /** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
-async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
+async function wasJustUpgraded({ kysely, readBeside }: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.access;
-  if (upgrade === null) return false;
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  const { rows } = await sql`select number from access.migrations
-    where number = ${number} and name = ${upgrade.name} and applied_at > ${since}`.execute(kysely);
-  return rows.length > 0;
+  const statement = `select name from access.migrations where number = ${number} and applied_at > '${since}'`;
+  const row = readBeside === undefined ? (await sql.raw(statement).execute(kysely)).rows[0] : readBeside(statement);
+  return (row as { name?: string } | undefined)?.name === upgrade?.name;
 }
 
 async function runMigration(
