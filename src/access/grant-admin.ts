@@ -2,11 +2,10 @@ import { sql } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { isOneOf } from '../database/statement.ts';
-import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
+import { appendEvent, lockLog } from '../database/event-log.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { getPartnerId } from './partner-admin.ts';
-import { recordScopeChange } from './scope.ts';
 import { OWNER_KINDS, OWNERS, type Owner } from './visibility/rules.ts';
 
 /** The grants that one command adds or removes: lead entities and coops by ID. */
@@ -49,7 +48,7 @@ export function grant(
 ): Promise<{ granted: Grants; unchanged: Grants }> {
   return inTransaction(database, async (transaction) => {
     // First, because on SQLite nothing may be read from `access` before the lock is held.
-    const timestamp = await nextCommitTimestamp(transaction, clock);
+    const timestamp = await lockLog(transaction, clock);
     const partnerId = await getPartnerId(transaction, partnerName);
     const missing = {
       everything: false,
@@ -63,7 +62,7 @@ export function grant(
       ...(await forEachKind(requested, (owner, ids) => insertGrants(transaction, partnerId, owner, ids, timestamp))),
     };
     if (isSomething(granted)) {
-      await recordScopeChange(transaction, partnerId, timestamp, null);
+      await appendEvent(transaction, timestamp, { what: 'scope', partnerId, narrows: null });
       const details = detailsOf(granted);
       await writeAuditEntry(transaction, clock, { action: 'partner grant', partner: partnerName, details });
     }
@@ -76,15 +75,24 @@ export function grant(
  * something that was never granted is an error, not a warning: it usually means a misspelled ID or name, and the
  * operator would believe that access has ended.
  *
+ * The end of a grant that was given when the partner had everything already does not narrow what it sees: all that left
+ * the owner since then left everything, too.
+ *
  * @throws OperatorError if there is no such partner, or something is not granted to it.
  */
 export async function revoke(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<void> {
   await inTransaction(database, async (transaction) => {
-    const timestamp = await nextCommitTimestamp(transaction, clock);
+    const timestamp = await lockLog(transaction, clock);
     const partnerId = await getPartnerId(transaction, partnerName);
+    let narrows = requested.everything;
+    const everythingSince = requested.everything ? null : await readEverythingSince(transaction, partnerId);
     const revoked: Grants = {
       everything: requested.everything && (await setEverything(transaction, partnerId, null)),
-      ...(await forEachKind(requested, (owner, ids) => deleteGrants(transaction, partnerId, owner, ids))),
+      ...(await forEachKind(requested, async (owner, ids) => {
+        const deleted = await deleteGrants(transaction, partnerId, owner, ids);
+        narrows ||= deleted.some(({ granted_at }) => everythingSince === null || everythingSince > granted_at);
+        return deleted.map(({ resource_id }) => resource_id);
+      })),
     };
     const notGranted = without(requested, revoked);
     if (isSomething(notGranted)) {
@@ -94,7 +102,11 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
       );
     }
     if (!isSomething(revoked)) return;
-    await recordScopeChange(transaction, partnerId, timestamp, 'revoked grant');
+    await appendEvent(transaction, timestamp, {
+      what: 'scope',
+      partnerId,
+      narrows: narrows ? 'revoked grant' : null,
+    });
     const details = detailsOf(revoked);
     await writeAuditEntry(transaction, clock, { action: 'partner revoke', partner: partnerName, details });
   });
@@ -129,6 +141,11 @@ async function missingFromCatalog(
   return [...new Set(ids).difference(new Set(rows.map(({ id }) => id)))];
 }
 
+async function readEverythingSince({ kysely }: Database, partnerId: number): Promise<string | null> {
+  const partner = kysely.selectFrom('access.partners').select('everything_since').where('id', '=', partnerId);
+  return (await partner.executeTakeFirstOrThrow()).everything_since;
+}
+
 /** Grants everything, or revokes it with null; false if nothing changed. */
 async function setEverything({ kysely }: Database, partnerId: number, since: string | null): Promise<boolean> {
   const changed = await kysely
@@ -161,15 +178,14 @@ async function deleteGrants(
   partnerId: number,
   owner: Owner,
   ids: readonly string[],
-): Promise<string[]> {
-  const deleted = await kysely
+): Promise<{ resource_id: string; granted_at: string }[]> {
+  return kysely
     .deleteFrom('access.grants')
     .where('partner_id', '=', partnerId)
     .where('kind', '=', owner)
     .where((eb) => isOneOf(engine, eb.ref('resource_id'), ids))
-    .returning('resource_id')
+    .returning(['resource_id', 'granted_at'])
     .execute();
-  return deleted.map((row) => row.resource_id);
 }
 
 async function grantsOf({ kysely }: Database, partnerId: number, owner: Owner): Promise<Grant[]> {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { bumpRevision } from '../database/commit-timestamps.ts';
+import { appendEvent, lockLog } from '../database/event-log.ts';
 import { isOneOf } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
@@ -66,9 +66,10 @@ export async function issueKey(
   const { environment, label = null } = options;
   if (label !== null) checkLabel(label);
   return inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
+    const at = await lockLog(transaction, clock);
     const issued = await insertKey(transaction, clock(), partnerName, options);
     const { id: keyId, expiresAt } = issued.details;
+    await appendKeyEvent(transaction, at, partnerName);
     const details = { environment, expires_at: expiresAt, ...(label !== null && { label }) };
     await writeAuditEntry(transaction, clock, { action: 'key issue', partner: partnerName, keyId, details });
     return issued;
@@ -89,7 +90,7 @@ export function rotateKey(
   overlapMs: number,
 ): Promise<{ issued: NewKey; replaced: ReplacedKey }> {
   return inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
+    const at = await lockLog(transaction, clock);
     const nowMs = clock();
     const old = await getKey(transaction, nowMs, keyId);
     if (old.state !== 'active') {
@@ -108,6 +109,7 @@ export function rotateKey(
       .set({ expires_at: expiresAt, replaced_by: issued.details.id })
       .where('id', '=', keyId)
       .execute();
+    await appendKeyEvent(transaction, at, old.partner);
     const details = {
       good_until: expiresAt,
       replaced_by: issued.details.id,
@@ -151,7 +153,7 @@ export function revokeKey(
   keyId: string,
 ): Promise<{ key: KeyDetails; isChanged: boolean }> {
   return inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
+    const at = await lockLog(transaction, clock);
     const nowMs = clock();
     const before = await getKey(transaction, nowMs, keyId);
     if (before.state === 'revoked') return { key: before, isChanged: false };
@@ -160,6 +162,7 @@ export function revokeKey(
       .set({ revoked_at: formatTimestamp(nowMs) })
       .where('id', '=', keyId)
       .execute();
+    await appendKeyEvent(transaction, at, before.partner);
     await writeAuditEntry(transaction, clock, { action: 'key revoke', partner: before.partner, keyId });
     return { key: await getKey(transaction, nowMs, keyId), isChanged: true };
   });
@@ -225,6 +228,10 @@ async function getKey(database: Database, nowMs: number, keyId: string): Promise
     .executeTakeFirst();
   if (row === undefined) throw new OperatorError(`there is no key ${keyId}: "pds key list" lists all`);
   return withState(row, nowMs);
+}
+
+async function appendKeyEvent(transaction: Database, at: string, partnerName: string): Promise<void> {
+  await appendEvent(transaction, at, { what: 'key', partnerId: await getPartnerId(transaction, partnerName) });
 }
 
 async function insertKey(

@@ -1,11 +1,10 @@
 import { sql, type NotNull } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
-import { nextCommitTimestamp } from '../database/commit-timestamps.ts';
+import { appendEvent, lockLog } from '../database/event-log.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
-import { recordScopeChange } from './scope.ts';
 import { parseStoredKinds } from './partner-records.ts';
-import type { Kind } from '../kinds.ts';
+import { INDEXED_KINDS, type Kind } from '../kinds.ts';
 import { OperatorError } from '../operator-error.ts';
 
 // Names are typed into commands and written to logs, so they contain nothing that a shell or a log must quote.
@@ -39,12 +38,12 @@ export async function createPartner(
   { everything }: { everything: boolean },
 ): Promise<void> {
   await inTransaction(database, async (transaction) => {
-    const timestamp = await nextCommitTimestamp(transaction, clock);
+    const timestamp = await lockLog(transaction, clock);
     await insertPartner(transaction, clock, { name, timestamp, everything });
   });
 }
 
-/** Like `createPartner`, at a commit timestamp drawn in this transaction. Returns the row ID. */
+/** Like `createPartner`, at the timestamp that `lockLog` returned. Returns the row ID. */
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
@@ -57,14 +56,11 @@ export async function insertPartner(
     .values({
       name,
       everything_since: everything ? timestamp : null,
-      grants_changed_at: timestamp,
-      narrowed_at: timestamp,
-      narrowed_by: 'creation',
       created_at: formatTimestamp(clock()),
     })
     .returning('id')
     .executeTakeFirstOrThrow();
-  await recordScopeChange(transaction, id, timestamp, 'creation');
+  await appendEvent(transaction, timestamp, { what: 'scope', partnerId: id, narrows: 'creation' });
   await writeAuditEntry(transaction, clock, { action: 'partner create', partner: name, details: { everything } });
   return id;
 }
@@ -130,7 +126,7 @@ export async function setPartner(
 ): Promise<void> {
   const { requestsPerMinute, kinds } = settings;
   await inTransaction(database, async (transaction) => {
-    const timestamp = await nextCommitTimestamp(transaction, clock);
+    const timestamp = await lockLog(transaction, clock);
     const id = await getPartnerId(transaction, name);
     const row = transaction.kysely.selectFrom('access.partners').select(['requests_per_minute', 'kinds']);
     const before = await row.where('id', '=', id).executeTakeFirstOrThrow();
@@ -141,10 +137,19 @@ export async function setPartner(
     const changed = (['requests_per_minute', 'kinds'] as const).filter((column) => after[column] !== before[column]);
     if (changed.length === 0) return;
     await transaction.kysely.updateTable('access.partners').set(after).where('id', '=', id).execute();
-    if (changed.includes('kinds')) await recordScopeChange(transaction, id, timestamp, 'change of kinds');
+    if (changed.includes('kinds')) {
+      const [some, others] = [feedKinds(before.kinds), feedKinds(after.kinds)];
+      const narrows = some.size === others.size && some.isSubsetOf(others) ? null : 'change of kinds';
+      await appendEvent(transaction, timestamp, { what: 'scope', partnerId: id, narrows });
+    } else await appendEvent(transaction, timestamp, { what: 'partner', partnerId: id });
     const details = Object.fromEntries(changed.map((column) => [column, { from: before[column], to: after[column] }]));
     await writeAuditEntry(transaction, clock, { action: 'partner set', partner: name, details });
   });
+}
+
+/** The kinds in the feed of changes among the stored ones. */
+function feedKinds(stored: string | null): Set<Kind> {
+  return new Set<Kind>(parseStoredKinds(stored) ?? INDEXED_KINDS).intersection(new Set<Kind>(INDEXED_KINDS));
 }
 
 /** All partners, by name. */
@@ -188,22 +193,37 @@ function changeSuspension(
   name: string,
   change: 'suspend' | 'resume',
 ): Promise<boolean> {
-  const suspendedAt = change === 'suspend' ? formatTimestamp(clock()) : null;
   return inTransaction(database, async (transaction) => {
-    const timestamp = await nextCommitTimestamp(transaction, clock);
-    const id = await getPartnerId(transaction, name);
-    const changed = await transaction.kysely
+    const { kysely } = transaction;
+    const timestamp = await lockLog(transaction, clock);
+    const partnerId = await getPartnerId(transaction, name);
+    const partner = kysely.selectFrom('access.partners').select('suspended_at').where('id', '=', partnerId);
+    const { suspended_at: suspendedAt } = await partner.executeTakeFirstOrThrow();
+    if ((suspendedAt !== null) === (change === 'suspend')) return false;
+    const isComplete = suspendedAt !== null && (await hasMissedReleases(transaction, partnerId, suspendedAt));
+    await kysely
       .updateTable('access.partners')
-      .set({ suspended_at: suspendedAt })
-      .where('id', '=', id)
-      .where('suspended_at', suspendedAt === null ? 'is not' : 'is', null)
-      .executeTakeFirst();
-    const isChanged = changed.numUpdatedRows > 0n;
-    if (!isChanged) return false;
-    if (change === 'resume') await recordScopeChange(transaction, id, timestamp, 'resumption');
+      .set({ suspended_at: change === 'suspend' ? timestamp : null })
+      .where('id', '=', partnerId)
+      .execute();
+    await appendEvent(transaction, timestamp, {
+      what: 'scope',
+      partnerId,
+      narrows: isComplete ? 'resumption' : null,
+    });
     await writeAuditEntry(transaction, clock, { action: `partner ${change}`, partner: name });
     return true;
   });
+}
+
+/** Whether a release or a reset came since a suspension, or may have: a restore suspends without an event. */
+async function hasMissedReleases({ kysely }: Database, partnerId: number, suspendedAt: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 where not exists (
+      select 1 from access.events where at = ${suspendedAt} and what = 'scope' and partner_id = ${partnerId})
+    union all select 1 where exists (
+      select 1 from access.events where partner_id is null and at > ${suspendedAt})`.execute(kysely);
+  return rows.length > 0;
 }
 
 function summaryRows({ kysely }: Database, clock: Clock) {

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import { recordLoss } from '../database/postgres/timeline.ts';
-import { isRevisionLost, numberOf, type Revision } from '../database/revision.ts';
+import { isLost, timestampOf, type Revision } from '../database/revision.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { EXPIRY_NOTICE_MS, type KeyExpiry } from './key-expiry.ts';
 import { DEMO_KEY_ID, digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
@@ -55,8 +55,8 @@ export interface DirectoryState {
   readonly isReachable: boolean;
   /** Milliseconds since the start of the last successful poll; infinite before the first. */
   readonly versionAgeMs: number;
-  /** The number in the revision. */
-  readonly version: number;
+  /** The timestamp of the last event; the epoch before the first. */
+  readonly lastEvent: string;
   /** How often changes that this process had read were missing later. */
   readonly losses: number;
 }
@@ -69,8 +69,7 @@ interface CachedKey {
 }
 
 /**
- * Finds the partner behind a key. Caches what it reads under the revision of `access.clock` that the same statement
- * read. The directory polls the revision twice a second, and a different one invalidates everything cached, whether
+ * Finds the partner behind a key. Caches what it reads under the revision that the same statement read. The directory polls the revision twice a second, and a different one invalidates everything cached, whether
  * changes were made or lost. So a revoked key, a suspension or a changed grant takes effect within a second, even on a
  * replica or behind PgBouncer.
  */
@@ -127,15 +126,15 @@ export class PartnerDirectory {
     return this.#load(key, parsed);
   }
 
-  /** The newest revision of `access.clock` known here; null before the first read. */
+  /** The newest revision known here; null before the first read. */
   get revision(): Revision | null {
     return this.#revision;
   }
 
   get state(): DirectoryState {
     const versionAgeMs = this.#now() - this.#versionReadAtMs;
-    const version = numberOf(this.#revision ?? '0');
-    return { isReachable: this.#isReachable, versionAgeMs, version, losses: this.#losses };
+    const lastEvent = timestampOf(this.#revision ?? '');
+    return { isReachable: this.#isReachable, versionAgeMs, lastEvent, losses: this.#losses };
   }
 
   /** Like `findByKey`, but only for cached keys; null for any other key, valid or not. */
@@ -196,8 +195,8 @@ export class PartnerDirectory {
 
   /**
    * Adopts a revision, unless another has replaced `before`, the current one when the read began: a lookup can see a
-   * change before the next poll does, and a slower read must not undo that. The numbers do not show which is newer:
-   * after a promotion or restore that lost changes, the lost revision can have the greater number.
+   * change before the next poll does, and a slower read must not undo that. The timestamps do not show which is newer:
+   * after a promotion or restore that lost changes, the lost revision can have the later one.
    */
   #notice(revision: Revision, before: Revision | null): void {
     if (this.#revision === before) this.#revision = revision;
@@ -217,10 +216,10 @@ export class PartnerDirectory {
   async #reportIfLost(revision: Revision): Promise<void> {
     const { database, logger } = this.#options;
     try {
-      const isLost = await isRevisionLost(database.kysely, revision);
+      const isMissing = await isLost(database.kysely, revision);
       if (this.#unverified !== revision) return;
       this.#unverified = null;
-      if (!isLost) return;
+      if (!isMissing) return;
       this.#losses += 1;
       logger?.error(
         { revision },

@@ -1,5 +1,5 @@
 import { writeAuditEntry } from '../database/audit.ts';
-import { bumpRevision } from '../database/commit-timestamps.ts';
+import { appendEvent, lockLog } from '../database/event-log.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { checkPartnerName, getPartnerId, refuseTakenName } from './partner-admin.ts';
@@ -13,11 +13,12 @@ import { checkPartnerName, getPartnerId, refuseTakenName } from './partner-admin
 export async function renamePartner(database: Database, clock: Clock, name: string, newName: string): Promise<void> {
   checkPartnerName(newName);
   await inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
+    const at = await lockLog(transaction, clock);
     const id = await getPartnerId(transaction, name);
     await refuseTakenName(transaction, newName, id);
     if (name === newName) return;
     await transaction.kysely.updateTable('access.partners').set({ name: newName }).where('id', '=', id).execute();
+    await appendEvent(transaction, at, { what: 'partner', partnerId: id });
     await writeAuditEntry(transaction, clock, { action: 'partner rename', partner: name, details: { to: newName } });
   });
 }
@@ -35,7 +36,7 @@ export function deletePartner(
   name: string,
 ): Promise<{ endedKeys: string[]; grantCount: number }> {
   return inTransaction(database, async (transaction) => {
-    await bumpRevision(transaction);
+    const at = await lockLog(transaction, clock);
     const { kysely } = transaction;
     const id = await getPartnerId(transaction, name);
     const deletedAt = formatTimestamp(clock());
@@ -52,6 +53,7 @@ export function deletePartner(
       .set({ name: `${name}#${id}`, everything_since: null, deleted_at: deletedAt })
       .where('id', '=', id)
       .execute();
+    await appendEvent(transaction, at, { what: 'scope', partnerId: id, narrows: null });
     const active = keys.filter(({ expires_at: expiresAt }) => expiresAt === null || expiresAt > deletedAt);
     const deleted = { endedKeys: active.map((key) => key.id).sort(), grantCount: Number(grants.numDeletedRows) };
     const details = { keys: deleted.endedKeys, grants: deleted.grantCount };

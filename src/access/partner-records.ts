@@ -1,6 +1,6 @@
 import { sql, type RawBuilder, type Selectable } from 'kysely';
 import type { OpenDatabase } from '../database/database.ts';
-import { revision, type Revision } from '../database/revision.ts';
+import { lastScope, revision, type EventName, type Revision } from '../database/revision.ts';
 import { parameter } from '../database/statement.ts';
 import type { Tables } from '../database/tables.ts';
 import { type Partner } from './scope.ts';
@@ -9,10 +9,10 @@ import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
 /** One row per grant, or one with nulls for a partner without grants. */
 interface PartnerRow extends Pick<
   Selectable<Tables['access.partners']>,
-  'id' | 'name' | 'everything_since' | 'grants_changed_at' | 'suspended_at' | 'requests_per_minute' | 'kinds'
+  'id' | 'name' | 'everything_since' | 'suspended_at' | 'requests_per_minute' | 'kinds'
 > {
   readonly revision: Revision;
-  readonly partner_state: string;
+  readonly scope_event: EventName;
   readonly granted_kind: 'lead_entity' | 'coop' | null;
   readonly resource_id: string | null;
   readonly granted_at: string | null;
@@ -20,19 +20,13 @@ interface PartnerRow extends Pick<
 
 type KeyRow = Pick<Tables['access.keys'], 'digest' | 'environment' | 'expires_at' | 'replaced_by' | 'revoked_at'>;
 
-/** A partner's `state`, if `access.partners` has the alias `partner`. Each change of grants has its own timestamp. */
-export const partnerState: RawBuilder<string> = sql<string>`
-  partner.grants_changed_at || ' ' || coalesce(partner.kinds, '*') || ' ' || coalesce(partner.deleted_at, partner.suspended_at, '')`;
-
 const COLUMNS = sql`
-  ${revision} as revision, ${partnerState} as partner_state, partner.id, partner.name, partner.everything_since, partner.grants_changed_at,
-  partner.suspended_at, partner.requests_per_minute, partner.kinds, granted.kind as granted_kind, granted.resource_id,
+  ${revision} as revision, ${lastScope(sql.ref('partner.id'))} as scope_event, partner.id, partner.name,
+  partner.everything_since, partner.suspended_at, partner.requests_per_minute, partner.kinds, granted.kind as granted_kind, granted.resource_id,
   granted.granted_at`;
 
-// Not `cross join`, after which SQLite would read every partner before the keys.
 const PARTNERS = sql`
   access.partners as partner
-  inner join access.clock as clock on true
   left join access.grants as granted on granted.partner_id = partner.id`;
 
 /** A key, its partner and the partner's grants. Served by the primary keys of keys, partners and grants. */
@@ -85,7 +79,7 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
     id: row.id,
     revision: row.revision,
     name: row.name,
-    state: row.partner_state,
+    scopeEvent: row.scope_event,
     isSuspended: row.suspended_at !== null,
     requestsPerMinute: row.requests_per_minute ?? requestsPerMinute,
     kinds: kinds && new Set(kinds),
@@ -93,7 +87,6 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
       everythingSince: row.everything_since,
       leadEntities: grantsOf(rows, 'lead_entity'),
       coops: grantsOf(rows, 'coop'),
-      changedAt: row.grants_changed_at,
     },
   };
 }

@@ -1,6 +1,8 @@
+import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
-import type { Revision } from '../database/revision.ts';
+import { type EventName, type Revision } from '../database/revision.ts';
 import type { Narrowing } from '../database/tables.ts';
+import { EPOCH } from '../timestamp.ts';
 import type { Kind } from '../kinds.ts';
 
 /** A partner's grants; the maps are ID → timestamp of the grant. Every query of a resource takes a scope. */
@@ -9,45 +11,21 @@ export interface Scope {
   readonly everythingSince: string | null;
   readonly leadEntities: ReadonlyMap<string, string>;
   readonly coops: ReadonlyMap<string, string>;
-  /** When the partner's grants or kinds last changed. */
-  readonly changedAt: string;
 }
 
 /** The partner behind a key. */
 export interface Partner {
   readonly id: number;
-  /** Revision in `access.clock` that the same statement read: data cached for the partner can be filed under it. */
+  /** The revision that the same statement read: data cached for the partner can be filed under it. */
   readonly revision: Revision;
   readonly name: string;
-  /** Its grants, kinds, suspension and deletion as one value: equal if none of them has changed. */
-  readonly state: string;
+  /** The last change of its grants, kinds or suspension. */
+  readonly scopeEvent: EventName;
   readonly isSuspended: boolean;
   readonly requestsPerMinute: number;
   /** Null for all kinds. */
   readonly kinds: ReadonlySet<Kind> | null;
   readonly scope: Scope;
-}
-
-/**
- * Records that what a partner can see changed, so that queries can detect a scope that was read before it, and that the
- * partner's next watermark is later.
- *
- * @param timestamp drawn in this transaction.
- * @param narrowedBy why it can see fewer records than before, or may; null if it sees at least those.
- */
-export async function recordScopeChange(
-  { kysely }: Database,
-  partnerId: number,
-  timestamp: string,
-  narrowedBy: Narrowing | null,
-): Promise<void> {
-  await kysely.insertInto('access.grant_changes').values({ partner_id: partnerId, instant: timestamp }).execute();
-  const narrowed = narrowedBy === null ? {} : { narrowed_at: timestamp, narrowed_by: narrowedBy };
-  await kysely
-    .updateTable('access.partners')
-    .set({ grants_changed_at: timestamp, ...narrowed })
-    .where('id', '=', partnerId)
-    .execute();
 }
 
 /** Until when the feed of changes must list every record to a partner, and why. */
@@ -57,18 +35,20 @@ export interface CompleteListings {
   readonly because: Narrowing | 'catalog';
 }
 
-/** Reads the later of the two timestamps that decide whether the partner's next listing of changes is complete. */
+/** Reads until when, and why, the partner's next listing of changes is complete. */
 export async function readCompleteListings(
   { kysely }: Pick<Database, 'kysely'>,
   partnerId: number,
 ): Promise<CompleteListings> {
-  const row = await kysely
-    .selectFrom('access.partners as partner')
-    .innerJoin('catalog.feed as feed', (join) => join.onTrue())
-    .select(['partner.narrowed_at', 'partner.narrowed_by', 'feed.complete_before'])
-    .where('partner.id', '=', partnerId)
-    .executeTakeFirstOrThrow();
-  return row.narrowed_at >= row.complete_before
-    ? { upTo: row.narrowed_at, because: row.narrowed_by }
-    : { upTo: row.complete_before, because: 'catalog' };
+  // Where the numbers have a gap, events before were deleted.
+  const { rows } = await sql<CompleteListings>`
+    select "upTo", because from (
+      select at as "upTo", narrows as because from access.events
+        where what = 'scope' and partner_id = ${partnerId} and narrows is not null
+      union all select at, 'catalog' from access.events as event
+        where partner_id is null and (what = 'reset' or release > 1 + coalesce((
+          select release from access.events as before where before.partner_id is null and before.at < event.at
+          order by before.at desc limit 1), 0))
+    ) as complete order by "upTo" desc limit 1`.execute(kysely);
+  return rows[0] ?? { upTo: EPOCH, because: 'creation' };
 }

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { findIdleGrants, listGrantedPartners, namedOwners, type IdleGrants } from '../access/grant-check.ts';
 import { keyEnvironmentOf, type KeyEnvironment } from '../access/keys.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
-import { readLastEvents } from '../database/commit-timestamps.ts';
+import { readLastEvent } from '../database/event-log.ts';
 import { type Database, SchemaVersionError } from '../database/database.ts';
 import { hasTimelineChanged, readLoss } from '../database/postgres/timeline.ts';
 import { describeUpgrade, readSchemaState } from '../database/migrations/migrator.ts';
@@ -86,14 +86,18 @@ async function checkTimeline(database: Database): Promise<Finding[]> {
   return findings;
 }
 
-/** The timestamp of the last release known to `access`, if the catalog lacks it; otherwise null. */
+/** The timestamp of the last release in the log, if the catalog lacks it and no reset followed; otherwise null. */
 async function findUnpublished(database: Database): Promise<string | null> {
-  const { published, announced } = await readLastEvents(database);
-  return announced > published ? announced : null;
+  const { rows } = await sql<{ at: string }>`select at from access.events as event where partner_id is null
+    and not exists (select 1 from access.events as later where later.partner_id is null and later.at > event.at)
+    and what = 'release' and not exists (select 1 from catalog.releases where number = event.release)`.execute(
+    database.kysely,
+  );
+  return rows[0]?.at ?? null;
 }
 
 async function checkLastEvent(database: Database, clock: Clock): Promise<Finding> {
-  const { drawn: last } = await readLastEvents(database);
+  const last = await readLastEvent(database);
   if (last > formatTimestamp(clock() + CLOCK_TOLERANCE_MS)) {
     const message = `this machine's clock is at ${formatTimestamp(clock())}, before the last event at ${last}`;
     const advice =
@@ -119,18 +123,15 @@ async function checkFeed(database: Database): Promise<Finding> {
 }
 
 async function findFeedProblem({ kysely }: Database): Promise<string | null> {
-  const { rows } = await sql<{ rows: number; ahead: number; unknown: number; partners: number }>`select
-    (select count(*) from catalog.feed) as rows,
-    (select count(*) from catalog.feed
-      where complete_before > coalesce((select max(instant) from catalog.publications), ${EPOCH})) as ahead,
+  const { rows } = await sql<{ unknown: number; disordered: number }>`select
     (select count(*) from catalog.departures
-      where not exists (select 1 from catalog.publications where number = release)) as unknown,
-    (select count(*) from access.partners where narrowed_at > grants_changed_at) as partners`.execute(kysely);
-  const [row] = rows;
-  if (row?.rows !== 1) return `the catalog has ${row?.rows ?? 0} rows of when removals were deleted, not one`;
-  if (row.ahead > 0) return 'removals were deleted up to a release that the catalog does not contain';
-  if (row.unknown > 0) return `${row.unknown} removals are of releases that the catalog does not contain`;
-  return row.partners > 0 ? `${row.partners} partners saw less after a change of grants that is not recorded` : null;
+      where not exists (select 1 from catalog.releases where number = release)) as unknown,
+    (select count(*) from access.events as event where partner_id is null and release <= (
+      select release from access.events as earlier where earlier.at < event.at order by earlier.at desc limit 1)
+    ) as disordered`.execute(kysely);
+  const { unknown, disordered } = firstRow(rows);
+  if (unknown > 0) return `${unknown} removals are of releases that the catalog does not contain`;
+  return disordered > 0 ? `${disordered} releases in the log have a number that an earlier event has` : null;
 }
 
 /** Partners named in one finding. */

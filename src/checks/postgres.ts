@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
-import { readRevision, type Revision, numberOf } from '../database/revision.ts';
+import { readRevision, timestampOf, type Revision } from '../database/revision.ts';
 import type { Clock } from '../timestamp.ts';
 import { readAbilities, type TablePrivilege, onPostgres } from './postgres-server.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
@@ -159,8 +159,8 @@ async function checkProgress(about: string, database: Database, primary: Primary
   const isBehind = async (): Promise<boolean> => {
     if (primary === null) return false;
     const revision = await readRevision(database.kysely);
-    // The same number with another token belongs to changes that the primary has lost.
-    return revision !== primary.revision && numberOf(revision) <= numberOf(primary.revision);
+    // The same timestamp with another token belongs to changes that the primary has lost.
+    return revision !== primary.revision && timestampOf(revision) <= timestampOf(primary.revision);
   };
   const deadlineMs = performance.now() + CATCH_UP_TIMEOUT_MS;
   let behind = await isBehind();

@@ -6,6 +6,7 @@ import { databaseName, hasLog, isMissing } from '../database/configured.ts';
 import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from '../database/database.ts';
 import { openForCommands, openForServing } from '../database/open.ts';
 import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
+import { completeCutOff } from '../database/event-log.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
   haveCreated,
@@ -16,7 +17,6 @@ import {
   type SchemaState,
   type SchemaUse,
 } from '../database/migrations/migrator.ts';
-import { announceInterrupted } from '../publishing/releases.ts';
 import type { Clock } from '../timestamp.ts';
 import type { Output } from './output/output.ts';
 import { configOfProcess } from './run-command.ts';
@@ -82,7 +82,7 @@ export async function withDatabase<T>(
   const prepares = shouldPrepare && !isDryRun;
   const ran = prepares ? await prepareDatabase(database, config, output, mayUpgrade) : [];
   const isNew = haveCreated(ran);
-  const cutOff = prepares ? await announceInterrupted(database) : null;
+  const cutOff = prepares ? await completeCutOff(database) : null;
   if (cutOff !== null)
     output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
   if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${TIMELINE_WARNING}`);

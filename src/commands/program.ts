@@ -178,29 +178,23 @@ addCommand(program, 'restore', 'replace the catalog of a SQLite database with a 
 
 addCommand(program, 'recover', 'resume service after lost changes')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
-  .option('--dry-run', 'report what would change, and change nothing')
   .addOption(
-    new Option('--nothing-lost', 'only record that PostgreSQL was promoted: partners read nothing again').conflicts([
+    new Option('--nothing-lost', 'only record that PostgreSQL was promoted: partners read nothing again').conflicts(
       'after',
-      'dryRun',
-    ]),
+    ),
   )
   .option('--yes', 'do not ask for confirmation')
   .hook('preAction', (command) => {
-    const { after, dryRun = false, nothingLost = false } = command.opts<RecoverOptions>();
-    if (dryRun || nothingLost) return;
+    const { after, nothingLost = false } = command.opts<RecoverOptions>();
+    if (nothingLost) return;
     const typed = `pds recover${after === undefined ? '' : ` --after ${after}`}`;
-    requireAnswer(
-      command,
-      'every partner reads all records again after a recovery',
-      `Preview it with "${typed} --dry-run", then run "${typed} --yes"`,
-    );
+    requireAnswer(command, 'every partner reads all records again after a recovery', `Run "${typed} --yes"`);
   })
   .action(
     onDatabase(
       async () => (await recoveryActions()).recoverDatabase,
       // Otherwise it would warn that `pds recover` must be run.
-      ({ dryRun = false }) => ({ recovers: true, isDryRun: dryRun }),
+      () => ({ recovers: true }),
     ),
   );
 

@@ -6,6 +6,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   'convert ocds --call-offs': 'contracts under a framework agreement are left out',
   'convert ocds --contact-points': 'add "email" to the lines of suppliers.ndjson',
   'convert ocds --coop': 'add "coop_id" to the lines of contracts.ndjson, and a coops.ndjson',
+  'recover --dry-run': 'without --yes it says what it would do, and asks',
   'key label': 'set a label with "pds key issue --label"; a rotated key has that of the former one',
   'completion powershell': 'completion is for bash, zsh and fish',
   'serve --workers':

@@ -16,7 +16,7 @@ export interface AuditEntry {
 
 /**
  * Adds an entry in the caller's transaction, so that both commit or neither, and deletes entries past their retention.
- * Call it only if something changed, and after `bumpRevision`: its lock puts the entries in commit order.
+ * Call it only if something changed, and after `lockLog`: its lock puts the entries in commit order.
  */
 export async function writeAuditEntry(
   { kysely, operator }: Database,

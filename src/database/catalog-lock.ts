@@ -55,7 +55,7 @@ async function trySqliteLock({ kysely }: Database): Promise<boolean> {
   const { rows } = await sql<{ timeout: number }>`pragma busy_timeout`.execute(kysely);
   await setTimeoutMs(0);
   try {
-    await sql`update catalog.publications set number = number where false`.execute(kysely);
+    await sql`update catalog.migrations set number = number where false`.execute(kysely);
     return true;
   } catch (error) {
     if (sqliteCode(error) === SQLITE_BUSY) return false;

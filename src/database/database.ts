@@ -30,6 +30,11 @@ export interface Database {
   readonly runEach?: (text: string, parameterLists: Iterable<readonly unknown[]>) => void;
   /** PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert. */
   readonly copyRows?: CopyRows;
+  /**
+   * Reads a row of `access` outside of the open transaction. SQLite only, where reading it inside would keep the
+   * transaction from writing it later.
+   */
+  readonly readBeside?: (statement: string) => Readonly<Record<string, unknown>> | undefined;
   /** Empties the catalog's WAL; false if a reader prevents it. SQLite only, on databases opened for a command. */
   readonly emptyLog?: () => boolean;
 }
@@ -65,7 +70,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
    * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns
    * synchronously; PostgreSQL may read from a replica.
    *
-   * @param build must depend on `statementKey` alone. A result column named `revision` must be that of `access.clock`.
+   * @param build must depend on `statementKey` alone. A result column named `revision` must be that of `access.events`.
    * @param source `known` or `primary` if a replica will not do.
    */
   run<Row>(

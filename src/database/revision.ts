@@ -3,51 +3,68 @@ import { EPOCH } from '../timestamp.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * Identifies one state of the database: the counter in `access.clock`, which every change increments, and the random
- * token written with it. After a promotion or restore that lost changes, the same numbers are used again for other
- * changes; the tokens differ.
+ * Names an event of `access.events`: its timestamp and its token. Empty if there is no such event. After a promotion or
+ * restore that lost changes, the same timestamps can be used again for other events; the tokens differ.
+ */
+export type EventName = string;
+
+/**
+ * The last event: it identifies one state of the database.
  *
  * Partners and responses are cached under the revision that the same statement read, and used only while that is the
- * current one; the index caches by its blocks' tokens. Revisions are compared for equality only. They have no order:
- * whichever was read later is newer.
+ * current one; the index caches by its blocks' tokens. Revisions are compared for equality. Their order as text is that
+ * of their timestamps, which decides nothing but speed: whichever was read later is newer.
  */
-export type Revision = string;
+export type Revision = EventName;
 
-const REVISION = "clock.version || '-' || clock.token";
+/** The timestamp of a named event; the epoch if there is none. */
+export function timestampOf(event: EventName): string {
+  return event === '' ? EPOCH : event.slice(0, EPOCH.length);
+}
 
-/** The revision, if `access.clock` has the alias `clock`. */
-export const revision: RawBuilder<Revision> = sql<Revision>`${sql.raw(REVISION)}`;
+const nameOfLast = (condition: string): string =>
+  `coalesce((select at || ' ' || token from access.events ${condition} order by at desc limit 1), '')`;
 
 /** Reads the revision as one row with a `revision`. */
-export const READ_REVISION = `select ${REVISION} as revision from access.clock as clock`;
+export const READ_REVISION = `select ${nameOfLast('')} as revision`;
+
+export const revision: RawBuilder<Revision> = sql<Revision>`${sql.raw(nameOfLast(''))}`;
+
+/** The last release or reset. */
+const lastRelease: RawBuilder<EventName> = sql<EventName>`${sql.raw(nameOfLast('where partner_id is null'))}`;
+
+/** The last change of what a partner can see. */
+export function lastScope(partnerId: RawBuilder<unknown>): RawBuilder<EventName> {
+  return sql<EventName>`coalesce((select at || ' ' || token from access.events
+    where what = 'scope' and partner_id = ${partnerId} order by at desc limit 1), '')`;
+}
+
+/** The timestamp of the last release in the catalog; the epoch before the first. */
+export const publishedAt: RawBuilder<string> = sql<string>`
+  coalesce((select max(at) from catalog.releases), ${sql.lit(EPOCH)})`;
+
+/**
+ * Identifies the state of the catalog, for caching. It names the last release twice: SQLite reads its two files one
+ * after the other, and only the log has tokens.
+ */
+export const catalogState: RawBuilder<string> = sql<string>`${publishedAt} || ' ' || ${lastRelease}`;
 
 export async function readRevision(kysely: Kysely<Tables>): Promise<Revision> {
   const { rows } = await sql.raw<{ revision: Revision }>(READ_REVISION).execute(kysely);
-  const [row] = rows;
-  if (row === undefined) throw new Error('access.clock is empty');
-  return row.revision;
+  return rows[0]?.revision ?? '';
 }
 
 /**
- * Whether the change that made this revision is missing: the database was restored, or its standby promoted, as of a
- * time before. False for a revision that is no longer recorded.
+ * Whether an event that was read is missing: the database was restored, or its standby promoted, as of a time before.
+ * False for one that is old enough to be deleted, which leaves a gap in the numbers of releases.
  */
-export async function isRevisionLost(kysely: Kysely<Tables>, lost: Revision): Promise<boolean> {
-  const version = numberOf(lost);
-  const token = lost.slice(lost.indexOf('-') + 1);
-  const { rows } = await sql`select version from access.clock where version < ${version}
-    union all select version from access.revisions where version = ${version} and token <> ${token}`.execute(kysely);
+export async function isLost(kysely: Kysely<Tables>, event: EventName): Promise<boolean> {
+  if (event === '') return false;
+  const at = timestampOf(event);
+  const { rows } = await sql`select 1 where
+    not exists (select 1 from access.events where at = ${at} and token = ${event.slice(at.length + 1)})
+    and coalesce((select release from access.events where partner_id is null and at > ${at} order by at limit 1), 0)
+      <= coalesce((select release from access.events where partner_id is null and at <= ${at}
+        order by at desc limit 1), 0) + 1`.execute(kysely);
   return rows.length > 0;
 }
-
-/** The number in a revision: for display, and for ordering that affects nothing but speed. */
-export function numberOf(value: Revision): number {
-  return Number.parseInt(value, 10);
-}
-
-/**
- * Identifies the state of the catalog, for caching: the timestamp and random token of the last release. After a
- * restore that lost changes, another release can have the same number, and even the same timestamp.
- */
-export const catalogState: RawBuilder<string> = sql<string>`
-  coalesce((select instant || ' ' || token from catalog.publications order by number desc limit 1), ${sql.lit(EPOCH)})`;

@@ -10,7 +10,8 @@ import type { IndexedKind } from '../kinds.ts';
  */
 export interface Tables {
   'catalog.migrations': MigrationRow;
-  'catalog.publications': { number: number; instant: string; token: string };
+  /** Every release, also those that are no longer in the log. */
+  'catalog.releases': { number: number; at: string };
   'catalog.lead_entities': NamedRefRow;
   'catalog.coops': NamedRefRow;
   'catalog.city_services': NamedRefRow;
@@ -29,17 +30,11 @@ export interface Tables {
   'catalog.solicitations_index': IndexRow;
   'catalog.index_blocks': IndexBlockRow;
   'catalog.departures': DepartureRow;
-  /** A single row. A listing of changes since `complete_before` or earlier lists every record. */
-  'catalog.feed': { complete_before: string };
   'access.migrations': MigrationRow;
   'access.settings': { name: string; value: string };
-  'access.clock': ClockRow;
-  /** The revisions of the last changes. */
-  'access.revisions': { version: number; token: string };
+  'access.events': EventRow;
   'access.partners': PartnerRow;
   'access.grants': GrantRow;
-  /** Each timestamp at which a partner's grants changed. */
-  'access.grant_changes': { partner_id: number; instant: string };
   'access.keys': KeyRow;
   'access.usage': UsageRow;
   'access.audit': AuditRow;
@@ -134,13 +129,23 @@ export interface SolicitationRow extends PublishedRow {
   detail: string;
 }
 
-/** A single row. Releases and grant changes hold its lock while they draw their commit timestamps. */
-interface ClockRow {
-  /** Every change increments it and writes a new random `token`: see `revision.ts`. */
-  version: number;
+/** A committed change that running services or clients must notice. `event-log.ts` appends them. */
+export interface EventRow {
+  /** The commit timestamp, at least two milliseconds after that of the event before. */
+  at: string;
+  /** Random: two histories that have an event at the same time differ in it. */
   token: string;
-  last_instant: string;
-  last_publication: string;
+  /**
+   * `release`; `reset`, after which every client reads everything again; `scope`, what a partner can see: its creation,
+   * grants, kinds, suspension, resumption and deletion; `partner`, its limit and name; `key`.
+   */
+  what: 'release' | 'reset' | 'scope' | 'partner' | 'key';
+  /** Null for releases and resets. */
+  partner_id: number | null;
+  /** Why the partner may see less from then on than departures tell; null if it does not. */
+  narrows: Narrowing | null;
+  /** The number of the last release or reset, this one included. They are counted together. */
+  release: number;
 }
 
 interface PartnerRow {
@@ -148,8 +153,7 @@ interface PartnerRow {
   /** Unique. `acme#7` for the deleted partner `acme` with id 7: no other partner can have a `#`. */
   name: string;
   everything_since: string | null;
-  /** When what the partner can see last changed: its grants or kinds, its creation or resumption. */
-  grants_changed_at: string;
+  /** The timestamp of the event that suspended it, unless a restore or a version before 2.0 did. */
   suspended_at: string | null;
   requests_per_minute: number | null;
   /** Comma-separated kinds of resource; null for all. */
@@ -157,9 +161,6 @@ interface PartnerRow {
   created_at: string;
   /** Null unless it was deleted. It then has no grants, and all its keys are revoked. */
   deleted_at: string | null;
-  /** The commit timestamp of the last change after which it can see fewer records, or may. */
-  narrowed_at: string;
-  narrowed_by: Narrowing;
 }
 
 export type Narrowing = 'upgrade' | 'creation' | 'revoked grant' | 'change of kinds' | 'resumption';

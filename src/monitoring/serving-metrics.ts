@@ -6,7 +6,7 @@ import { listExpiringKeys } from '../access/key-expiry.ts';
 import type { KeyEnvironment } from '../access/keys.ts';
 import type { DirectoryState } from '../access/partner-directory.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
-import type { Revision } from '../database/revision.ts';
+import { publishedAt, type Revision } from '../database/revision.ts';
 import { firstRow } from '../database/statement.ts';
 import type { ResponseCache } from '../http/response/response-cache.ts';
 import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
@@ -85,9 +85,9 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     () => directory.state.versionAgeMs / 1000,
   );
   gauge(
-    'pds_access_version',
-    'Revision number; increases with every catalog release and every change of partners, keys and grants',
-    () => directory.state.version,
+    'pds_last_event_timestamp_seconds',
+    'When the last release or change of partners, keys or grants was made that this process has noticed',
+    () => Date.parse(directory.state.lastEvent) / 1000,
   );
   counter(
     'pds_lost_changes_total',
@@ -178,6 +178,6 @@ function rereadOnRevision<T>(
 
 /** The timestamp of the last release; the epoch before the first. */
 export async function readLastRelease({ kysely }: Pick<OpenDatabase, 'kysely'>): Promise<string> {
-  const { rows } = await sql<{ last_publication: string }>`select last_publication from access.clock`.execute(kysely);
-  return firstRow(rows).last_publication;
+  const { rows } = await sql<{ at: string }>`select ${publishedAt} as at`.execute(kysely);
+  return firstRow(rows).at;
 }

@@ -66,7 +66,7 @@ export class OutdatedListingError extends Error {
 
 /**
  * Decides whether a listing is complete, by stored values only. It is if the client sent no watermark, one that was not
- * issued to it, or one since when departures were deleted or lost, or the partner may have lost sight of more.
+ * issued to it or is no longer in the log, or if a reset came since, or the partner may have lost sight of more.
  *
  * @throws OutdatedListingError if it began as an incremental one.
  */
@@ -85,7 +85,7 @@ export async function readFeedState(
 
 function reasonOf({ isWatermark, from, seen }: Since): CompleteReason | null {
   if (!isWatermark) return 'unknown_watermark';
-  if (from <= seen.complete_before) return 'catalog';
+  if (from <= seen.reset_at) return 'catalog';
   return from <= seen.narrowed_at ? 'partner' : null;
 }
 

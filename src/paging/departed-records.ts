@@ -203,8 +203,8 @@ function parseDeparture(text: string): { id: string; release: number } {
 }
 
 /** The number of the first release after the timestamp of an owner in the parameter `owners`; null if there is none yet. */
-const firstRelease = sql<number | null>`(select number from catalog.publications where instant > owned.after
-  order by instant limit 1)`;
+const firstRelease = sql<number | null>`(select number from catalog.releases where at > owned.after
+  order by at limit 1)`;
 
 /**
  * The first departures of the owners in the parameter `owners` since their releases, in any order; nulls if there are

@@ -1,51 +1,58 @@
 import type { FastifyRequest } from 'fastify';
 import { sql, type RawBuilder } from 'kysely';
-import { partnerState } from '../access/partner-records.ts';
 import type { Partner } from '../access/scope.ts';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
-import { catalogState, revision, type Revision } from '../database/revision.ts';
+import { lastScope, revision, timestampOf, type EventName, type Revision } from '../database/revision.ts';
 import { firstRow, parameter } from '../database/statement.ts';
 import { callerOf } from '../http/request/pipeline.ts';
 import type { ChangedSince } from '../index/conditions.ts';
 import { OtherStateError } from '../index/statements.ts';
-import { addMilliseconds, EPOCH } from '../timestamp.ts';
+import { addMilliseconds, EPOCH, latestOf } from '../timestamp.ts';
 
-/** The last release and grant change that a statement saw, and the revision under which its results can be cached. */
+/** The last events that a statement saw, and the revision under which its results can be cached. */
 export interface SeenEvents {
-  /** See `catalogState`. Results of other statements are consistent with this one's if they saw the same state. */
+  /** As `catalogState`. Results of other statements are consistent with this one's if they saw the same state. */
   readonly catalog: string;
   /** The last release in the catalog; the epoch before the first. */
   readonly published_at: string;
-  /** The last release recorded in `access`. */
-  readonly announced_at: string;
-  /** When the partner's grants or kinds last changed; the epoch if there is no such partner. */
-  readonly grants_changed_at: string;
-  /** See `Partner`; empty if there is no such partner. */
-  readonly partner_state: string;
-  /** Revision in `access.clock`, which changes with every release and every change of partners, keys and grants. */
+  /** 0 if the statement ran between the two commits of a release: it may have seen the rows of only one. */
+  readonly is_whole: 0 | 1;
+  /** The last reset; the epoch before the first. */
+  readonly reset_at: string;
+  /** The last change of what the partner can see. */
+  readonly scope_event: EventName;
+  /** The last event of all. */
   readonly revision: Revision;
 }
 
-/** One row of events. Uses the parameter `partner_id`. Four index lookups. */
+const resetAt = sql<string>`coalesce(
+  (select max(at) from access.events where partner_id is null and what = 'reset'), ${sql.lit(EPOCH)})`;
+
+/**
+ * One row of events. Uses the parameter `partner_id`. Five index lookups.
+ *
+ * The catalog's last release is that of the log, unless a reset followed, or it is between its two commits.
+ */
 export const seenEvents: RawBuilder<SeenEvents> = sql<SeenEvents>`select
-  ${catalogState} as catalog,
-  coalesce((select max(instant) from catalog.publications), ${sql.lit(EPOCH)}) as published_at,
-  clock.last_publication as announced_at,
-  coalesce(partner.grants_changed_at, ${sql.lit(EPOCH)}) as grants_changed_at,
-  coalesce(${partnerState}, '') as partner_state,
+  coalesce(published.at, ${sql.lit(EPOCH)}) || ' ' || coalesce(last.at || ' ' || last.token, '') as catalog,
+  coalesce(published.at, ${sql.lit(EPOCH)}) as published_at,
+  case when case
+      when last.what = 'reset' then coalesce(published.at, '') < last.at
+      else coalesce(published.number, 0) = coalesce(last.release, 0) end
+    then 1 else 0 end as is_whole,
+  ${resetAt} as reset_at,
+  ${lastScope(parameter('partner_id'))} as scope_event,
   ${revision} as revision
-  from access.clock as clock left join access.partners as partner on partner.id = ${parameter('partner_id')}`;
+  from (select 1 as one) as one
+  left join (select at, token, what, release from access.events where partner_id is null
+    order by at desc limit 1) as last on true
+  left join (select at, number from catalog.releases order by at desc limit 1) as published on true`;
 
-/** False if the statement ran between the two commits of a release: it may have seen the rows of only one. */
-export function isWhole({ published_at, announced_at }: SeenEvents): boolean {
-  return published_at === announced_at;
-}
+type Events = Pick<SeenEvents, 'published_at' | 'reset_at' | 'scope_event'>;
 
-type Events = Pick<SeenEvents, 'published_at' | 'grants_changed_at'>;
-
-/** The timestamp of the later of the two events. */
-export function lastEvent({ published_at, grants_changed_at }: Events): string {
-  return published_at > grants_changed_at ? published_at : grants_changed_at;
+/** The timestamp of the last of the events. */
+export function lastEvent({ published_at, reset_at, scope_event }: Events): string {
+  return latestOf(published_at, reset_at, timestampOf(scope_event));
 }
 
 /** One millisecond after the last event. */
@@ -69,8 +76,8 @@ export interface Since extends ChangedSince {
 
 /**
  * Distinguishes watermarks issued to this partner from other timestamps, and moves the latter back by five seconds. A
- * watermark is one millisecond after a release or a change of the partner's grants, all of which are stored. Costs two
- * index lookups in addition to those for the events.
+ * watermark is one millisecond after a release, a reset or a change of the partner's scope, which the log has unless it is
+ * old. Costs some index lookups in addition to those for the events.
  *
  * All pages of a listing decide alike: a later page knows more events, but none of them is before the listing's
  * watermark, because events become visible in the order of their timestamps.
@@ -95,13 +102,12 @@ export async function readSince(
     if (watermarkOf(newest) > watermarkOf(seen)) database.bypassReplicas();
     seen = newest;
   }
-  // A command of the previous version may have changed grants without recording when.
-  const isKnown = seen.is_watermark === 1 || since === watermarkOf(seen);
   // A timestamp after the listing's watermark cannot be one that the client received earlier.
-  const isWatermark = isKnown && (watermark === null || since <= watermark);
-  return isWatermark
-    ? { from: since, release: seen.before_since + 1, seen, isWatermark }
-    : { from: earlier, release: seen.before_earlier + 1, seen, isWatermark };
+  const isWatermark = seen.is_watermark === 1 && (watermark === null || since <= watermark);
+  const from = isWatermark ? since : earlier;
+  const before = isWatermark ? seen.before_since : seen.before_earlier;
+  // A reset is later than every release in the catalog: since then or before, everything counts as changed.
+  return { from, release: from <= seen.reset_at ? 1 : before + 1, seen, isWatermark };
 }
 
 interface KnownEvents extends SeenEvents {
@@ -109,30 +115,33 @@ interface KnownEvents extends SeenEvents {
   /** The numbers of the last releases before the timestamp, and before five seconds earlier. */
   readonly before_since: number;
   readonly before_earlier: number;
-  /** A listing of changes since this timestamp or earlier is complete: departures were deleted, or releases lost. */
-  readonly complete_before: string;
   /** When the partner last lost sight of records other than by departures. */
   readonly narrowed_at: string;
 }
 
 const lastReleaseBefore = (timestamp: string): RawBuilder<number> =>
-  sql<number>`coalesce((select number from catalog.publications where instant < ${parameter(timestamp)}
-    order by instant desc limit 1), 0)`;
+  sql<number>`coalesce((select number from catalog.releases where at < ${parameter(timestamp)}
+    order by at desc limit 1), 0)`;
 
-/** The last events, and whether the parameter `event` is the timestamp of one. Uses the indexes on event timestamps. */
+/**
+ * The last events, and whether the parameter `event` is the timestamp of one that makes a watermark of this partner. It
+ * does not if the next release has another number than the next one: events were deleted in between, and departures.
+ */
 export const knownEvents: RawBuilder<KnownEvents> = sql<KnownEvents>`
   select seen.*,
-    case
-      when exists (select 1 from catalog.publications where instant = ${parameter('event')}) then 1
-      when exists (select 1 from access.grant_changes
-        where partner_id = ${parameter('partner_id')} and instant = ${parameter('event')}) then 1
-      else 0
-    end as is_watermark,
+    case when exists (
+      select 1 from access.events as event
+      where event.at = ${parameter('event')}
+        and (event.partner_id is null or (event.what = 'scope' and event.partner_id = ${parameter('partner_id')}))
+        and coalesce((select release from access.events as later
+          where later.partner_id is null and later.at > event.at order by later.at limit 1), event.release + 1)
+          = event.release + 1) then 1 else 0 end as is_watermark,
     ${lastReleaseBefore('since')} as before_since,
     ${lastReleaseBefore('earlier')} as before_earlier,
-    feed.complete_before,
-    coalesce((select narrowed_at from access.partners where id = ${parameter('partner_id')}), ${sql.lit(EPOCH)}) as narrowed_at
-  from (${seenEvents}) as seen cross join catalog.feed as feed`;
+    coalesce((select at from access.events
+      where what = 'scope' and partner_id = ${parameter('partner_id')} and narrows is not null
+      order by at desc limit 1), ${sql.lit(EPOCH)}) as narrowed_at
+  from (${seenEvents}) as seen`;
 
 /**
  * Each failed attempt met a release, a change of the partner or a lagging replica. On a busy machine, imports and
@@ -170,7 +179,7 @@ export interface OneState<Row> {
  * - the partner's grants, kinds and suspension are still those that it was read for. If not, the partner is read again.
  *   If grants change without a pause, a response is sent all the same: one whose catalog did not change since before
  *   the partner was read, with the watermark of that partner's scope;
- * - SQLite, which reads its two files one after the other, read no commit in between: `catalog` and `access` name the
+ * - SQLite, which reads its two files one after the other, read no commit in between: the catalog and the log have the
  *   same last release. If they differ twice, in the same way, a process died between its two commits;
  * - it has everything before the watermark in the cursor. If the primary lacks that too, it was lost in a restore.
  *
@@ -194,15 +203,16 @@ export async function readInOneState<Row extends SeenEvents>(
     });
     let isBehind = false;
     if (row !== null) {
-      const { changedAt } = partner.scope;
-      const isCurrent = row.partner_state === partner.state;
-      // The partner changed again after it was read. The catalog did not: these rows are what it saw at `changedAt`.
-      const wasCurrent = row.catalog === refreshedIn && row.grants_changed_at >= changedAt;
-      if (isCurrent ? isWhole(row) || isSame(row, before) : wasCurrent) {
-        const watermark = watermarkOf({ published_at: row.published_at, grants_changed_at: changedAt });
+      const { scopeEvent } = partner;
+      const isCurrent = row.scope_event === scopeEvent;
+      // The partner changed again after it was read. The catalog did not: these rows are what it saw as of that event.
+      const wasCurrent = row.catalog === refreshedIn && row.scope_event >= scopeEvent;
+      const isWhole = row.is_whole === 1;
+      if (isCurrent ? isWhole || isSame(row, before) : wasCurrent) {
+        const watermark = watermarkOf({ ...row, scope_event: scopeEvent });
         isBehind = cursorWatermark !== null && watermark < cursorWatermark;
         if (!isBehind || isFromPrimary) {
-          const revision = isCurrent && isWhole(row) ? row.revision : null;
+          const revision = isCurrent && isWhole ? row.revision : null;
           return { row, watermark: cursorWatermark ?? watermark, revision };
         }
       } else if (!isCurrent) {
@@ -221,5 +231,5 @@ export async function readInOneState<Row extends SeenEvents>(
 }
 
 function isSame(row: SeenEvents, before: SeenEvents | null): boolean {
-  return row.published_at === before?.published_at && row.announced_at === before.announced_at;
+  return row.catalog === before?.catalog;
 }

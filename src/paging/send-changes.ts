@@ -179,10 +179,7 @@ async function sendChangesStream(
     read: async (partner) => {
       const listing = changes.listingFor(partner);
       const { seen, complete, since } = await readFeedState(database, partner.id, listing);
-      const { catalog, partner_state, grants_changed_at } = seen;
-      const etag = entityTag(
-        JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner_state, grants_changed_at]),
-      );
+      const etag = entityTag(JSON.stringify([binding.endpoint, 'ndjson', parameters, seen.catalog, seen.scope_event]));
       const begun = { listing, etag, scope: partner.scope, total: 0 };
       const isEmpty = since !== null && lastEvent(seen) < since.from;
       if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag))

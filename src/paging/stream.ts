@@ -77,10 +77,10 @@ export async function sendStream(
       const since = await readSince(database, id, updatedSince, cursorWatermark);
       const seen = since?.seen ?? firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
       const passed = (await listing.countPassed?.(formatTimestamp(clock()))) ?? 0;
-      const { catalog, partner_state, grants_changed_at } = seen;
+      const { catalog, scope_event } = seen;
       const { endpoint } = cursorBinding;
       const form = format === 'csv' ? csvHeader(columns) : format;
-      const taggedState = [endpoint, form, request.parameters, catalog, partner_state, grants_changed_at, passed];
+      const taggedState = [endpoint, form, request.parameters, catalog, scope_event, passed];
       const etag = entityTag(JSON.stringify(taggedState));
       const empty = { ...NO_PIECE, ...seen, etag, scope, total: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;

@@ -11,7 +11,7 @@ export interface ImportContext {
   readonly database: Database;
   /** The number of this release. Its timestamp is drawn at the end. */
   readonly release: number;
-  /** Random; identifies this release in `catalogState` and in the index blocks that it changes. */
+  /** Random; identifies this release in the index blocks that it changes. */
   readonly token: string;
   readonly problems: ProblemList;
   readonly referenceData: ReferenceData;

@@ -8,7 +8,8 @@ import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
 import { IndexChanges } from '../index/write/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
 import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
-import { announceRelease, nextReleaseNumber } from './releases.ts';
+import { nextReleaseNumber, pruneLog } from '../database/event-log.ts';
+import { completeRelease } from './releases.ts';
 import { vacuum } from '../database/vacuum.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { ConsentRequiredError, describeConsequences } from './consent.ts';
@@ -57,8 +58,8 @@ export interface ImportReport {
  * Publishes sources atomically: readers see all of it at once, or nothing. If nothing changed, nothing is published.
  *
  * The commit timestamp is drawn last, just before the commit, under the lock that grants also take. SQLite commits its
- * two files one after the other, the catalog first: a reader that sees the timestamp in `access` finds the release
- * in `catalog`.
+ * two files one after the other, the catalog first: a reader that sees the release in the log finds it in `catalog`.
+ * Old events are deleted before, in a transaction of their own: a watermark that the log has must find its departures.
  *
  * @throws ImportRefusedError with the input's problems; nothing was written.
  * @throws ConsentRequiredError if `replace` would remove more than a fifth of a kind, or the import would take from
@@ -70,11 +71,14 @@ export async function publish(
   sources: readonly Source[],
   options: PublishOptions,
 ): Promise<ImportReport> {
-  // Before the transaction, which must not read `access` until its last step: see `nextCommitTimestamp`.
+  // Before the transaction, which must not read `access` until its last step: see `lockLog`.
   const partners = await listGrantedPartners(database);
+  const { clock, removalsDays, dryRun } = options;
+  const isPruned = removalsDays !== undefined && dryRun !== true;
+  const oldest = isPruned ? await pruneLog(database, formatTimestamp(clock() - removalsDays * DAY_MS)) : 0;
   const transaction = await database.kysely.startTransaction().execute();
   try {
-    const report = await publishWithin({ ...database, kysely: transaction }, sources, partners, options);
+    const report = await publishWithin({ ...database, kysely: transaction }, sources, { partners, oldest }, options);
     await pauseOf(options)();
     if (report.timestamp !== null) options.onCommit?.();
     await (report.timestamp === null ? rollBack(database, transaction) : transaction.commit().execute());
@@ -100,7 +104,7 @@ function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause']
 async function publishWithin(
   database: Database,
   sources: readonly Source[],
-  partners: readonly GrantedPartner[],
+  { partners, oldest }: { readonly partners: readonly GrantedPartner[]; readonly oldest: number },
   options: PublishOptions,
 ): Promise<ImportReport> {
   await lockCatalog(database, options);
@@ -143,9 +147,8 @@ async function publishWithin(
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
-  if (options.removalsDays !== undefined)
-    await pruneDepartures(context, formatTimestamp(options.clock() - options.removalsDays * DAY_MS));
-  const timestamp = await announce(context, options.clock);
+  await pruneDepartures(context, oldest);
+  const timestamp = await complete(context, options.clock);
   const details = {
     directory: options.directory,
     published_at: timestamp,
@@ -197,15 +200,15 @@ async function createImportContext(database: Database, options: PublishOptions):
 }
 
 /** Completes the release. Its timestamp replaces each imported `updated_at` that is in the future. */
-async function announce(context: ImportContext, clock: Clock): Promise<string> {
-  const { database, release, token, emptyKinds, latestUpdatedAt } = context;
+async function complete(context: ImportContext, clock: Clock): Promise<string> {
+  const { database, release, emptyKinds, latestUpdatedAt } = context;
   const now = formatTimestamp(clock());
   // Before the release, whose lock keys and grants would wait for.
   for (const kind of latestUpdatedAt > now ? emptyKinds : []) {
     await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
       where changed_publication = ${release} and updated_at > ${now}`.execute(database.kysely);
   }
-  return announceRelease(database, { number: release, token }, clock, latestUpdatedAt > now ? now : latestUpdatedAt);
+  return completeRelease(database, release, clock, latestUpdatedAt > now ? now : latestUpdatedAt);
 }
 
 function changesIn(counts: readonly Counts[]): number {

@@ -168,12 +168,17 @@ function describeSnapshot(snapshot: DatabaseSync): Pick<BackupManifest, 'schema'
     (group) => one(`select count(*) from ${group}.sqlite_schema where name = 'migrations'`) === 0,
   );
   if (isEmpty) throw new OperatorError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
-  const timestamps = ['select max(instant) from catalog.publications', 'select last_instant from access.clock'];
+  const schema = {
+    catalog: Number(one('select max(number) from catalog.migrations')),
+    access: Number(one('select max(number) from access.migrations')),
+  };
+  const timestamps = [
+    // A backup is also made before an upgrade, of the tables of version 1.3.
+    schema.catalog < 9 ? 'select max(instant) from catalog.publications' : 'select max(at) from catalog.releases',
+    schema.access < 9 ? 'select last_instant from access.clock' : 'select max(at) from access.events',
+  ];
   return {
-    schema: {
-      catalog: Number(one('select max(number) from catalog.migrations')),
-      access: Number(one('select max(number) from access.migrations')),
-    },
+    schema,
     last_event: latestOf(EPOCH, ...timestamps.map(one).filter((timestamp) => typeof timestamp === 'string')),
   };
 }

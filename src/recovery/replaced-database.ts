@@ -53,6 +53,9 @@ export function lockReplaced(path: string): ReplacedDatabase {
   }
   const lastEvent = latestOf(
     EPOCH,
+    readTimestamp(catalog, 'select max(at) as at from releases'),
+    readTimestamp(access, 'select max(at) as at from events'),
+    // Of version 1.3.
     readTimestamp(catalog, 'select max(instant) as at from publications'),
     readTimestamp(access, 'select last_instant as at from clock'),
   );

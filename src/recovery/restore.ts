@@ -58,10 +58,9 @@ export interface RestoreReport {
  * them too, suspends every partner, and keeps the audit trail and usage since the backup.
  *
  * The files are verified, copied beside the database, cleaned of triggers and views, migrated and recovered there:
- * their timestamps continue after all those in the replaced database. Then a rename puts each file in place, the
- * catalog first. Between the two renames the database looks as if a release's process had died between its two commits,
- * which readers and writers handle. So it is consistent at every moment, and a killed restore can simply be run again.
- * The replaced files stay beside it.
+ * their timestamps continue after all those in the replaced database. Then a rename puts each file in place, the log of
+ * events first. Between the two renames the replaced catalog has a log that makes every client read everything again. So
+ * the database is consistent at every moment, and a killed restore can simply be run again. The replaced files stay beside it.
  *
  * @param path of the catalog's file.
  * @param folder made by `backup`.
@@ -230,8 +229,8 @@ const COMPANIONS = ['-wal', '-shm', '-journal'];
  */
 function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): string[] {
   const steps: { from: string; to: ReplacedFile }[] = [
-    { from: staged, to: replaced.catalog },
     { from: sqliteFiles(staged).access, to: replaced.access },
+    { from: staged, to: replaced.catalog },
   ];
   const folder = dirname(replaced.catalog.path);
   const keptAs = (path: string): string => `${path}.replaced-${aside}`;
@@ -254,7 +253,7 @@ function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): 
     // Before the next file: a power failure must not preserve only the second rename.
     syncToDisk(folder);
   }
-  return there.map(({ to }) => keptAs(to.path));
+  return there.map(({ to }) => keptAs(to.path)).toReversed();
 }
 
 /** Unlike a rename, does not replace a file that another process has created meanwhile. */

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
+import { lockLog } from '../database/event-log.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { recordTimeline } from '../database/postgres/timeline.ts';
 import { insertRows } from '../database/rows.ts';
@@ -15,7 +16,7 @@ import { isUnused } from './unused-database.ts';
 
 /**
  * Copies every row of every table of a SQLite database into an empty one of PostgreSQL: records and index, releases,
- * partners, keys, grants, usage, the audit trail, the secret of the cursors and the clock. So the service continues on
+ * partners, keys, grants, usage, the log of events, the audit trail and the secret of the cursors. So the service continues on
  * the target with the same keys, cursors and watermarks.
  *
  * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue.
@@ -29,8 +30,8 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
   await refuseUsed(target);
   const tables = await inTransaction(source, async (from) => {
     await lockCatalog(from, options);
-    // Changes of partners, keys and grants begin with this row.
-    await sql`update access.clock set version = version`.execute(from.kysely);
+    // Changes of partners, keys and grants begin with this lock.
+    await lockLog(from, clock);
     return inTransaction(target, async (into) => {
       await lockCatalog(into, {});
       await refuseUsed(into);

@@ -4,10 +4,9 @@ import { sql } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import { lockCatalog } from '../database/catalog-lock.ts';
 import { pathOf } from '../database/configured.ts';
-import { bumpRevision } from '../database/commit-timestamps.ts';
+import { lockLog } from '../database/event-log.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
-import { firstRow } from '../database/statement.ts';
 import { EPOCH } from '../timestamp.ts';
 import { makeLastFolder } from './durable-files.ts';
 import { lockReplaced } from './replaced-database.ts';
@@ -39,18 +38,18 @@ async function dropUnused(config: DatabaseConfig): Promise<void> {
   await using database = openForCommands(config);
   await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, {});
-    // Changes of partners, keys and grants begin with the same row.
-    await bumpRevision(transaction);
+    // Changes of partners, keys and grants begin with this lock.
+    await lockLog(transaction, Date.now);
     if (await isUnused(transaction)) await sql`drop schema catalog, access cascade`.execute(transaction.kysely);
   });
 }
 
 /**
  * Whether a database has neither partners nor events. Reads `access` only: SQLite commits the catalog first, so a
- * process killed between the two commits leaves records, but no event in `access`.
+ * process killed between the two commits leaves records, but no event.
  */
 export async function isUnused({ kysely }: Database): Promise<boolean> {
   const { rows: partners } = await sql`select id from access.partners limit 1`.execute(kysely);
-  const { rows: clock } = await sql<{ last_instant: string }>`select last_instant from access.clock`.execute(kysely);
-  return partners.length === 0 && firstRow(clock).last_instant === EPOCH;
+  const { rows: events } = await sql`select at from access.events limit 1`.execute(kysely);
+  return partners.length + events.length === 0;
 }

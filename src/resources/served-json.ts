@@ -19,5 +19,5 @@ export function withUpdatedAt(
       ? sql`',"updated_at":"'`
       : sql`case when ${isOpen} then ',"is_open":true,"updated_at":"' else ',"is_open":false,"updated_at":"' end`;
   return sql<string>`${document} || ${updatedAt} || coalesce(record.updated_at,
-    (select instant from catalog.publications where number = ${sql.ref(`record.${release}`)})) || '"}'`;
+    (select at from catalog.releases where number = ${sql.ref(`record.${release}`)})) || '"}'`;
 }

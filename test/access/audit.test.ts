@@ -35,13 +35,13 @@ function changes(partner: string | null = null) {
 
 async function everyRow(): Promise<unknown[]> {
   const tables = [
-    'access.clock',
+    'access.events',
     'access.partners',
     'access.grants',
     'access.keys',
     'access.audit',
     'catalog.coops',
-    'catalog.publications',
+    'catalog.releases',
   ] as const;
   return Promise.all(tables.map((table) => database.kysely.selectFrom(table).selectAll().execute()));
 }

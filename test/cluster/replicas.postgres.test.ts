@@ -88,7 +88,7 @@ async function publishCoops(...names: string[]): Promise<string> {
 async function waitForReplica(): Promise<void> {
   const startedAt = new Date();
   const reads = `select 1 from pg_stat_activity
-    where application_name = 'pds serve' and query like '%from catalog.publications%' and query_start > $1`;
+    where application_name = 'pds serve' and query like '%from catalog.releases%' and query_start > $1`;
   let sent = 0;
   await timeUntil(async () => {
     await client.get(`/v1/suppliers?q=sent${made}x${(sent += 1)}`, { key });
@@ -267,7 +267,7 @@ test('a read that a replica cancels is repeated elsewhere', async () => {
     await replica.catchUp();
     const read = client.get('/v1/coops?limit=3', { key });
     await timeUntil(async () => (await countWaiting()) > 0);
-    await lock('catalog.publications');
+    await lock('catalog.releases');
     await timeUntil(async () => (await countWaiting()) === 0);
     await locks.query('commit');
     expect((await read).status).toBe(200);

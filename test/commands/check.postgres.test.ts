@@ -138,7 +138,7 @@ test('pds check reports what the role can do, and what it lacks', async () => {
   expect(permissionsOf(await check(as(writer)))).toBe(`${writer} can run commands`);
   expect((await check(as(stranger))).troubles).toEqual([
     expect.stringMatching(
-      new RegExp(`^fail\\|permissions: ${stranger} can neither serve \\(it lacks select on access.clock, `),
+      new RegExp(`^fail\\|permissions: ${stranger} can neither serve \\(it lacks select on access.events, `),
     ),
   ]);
 

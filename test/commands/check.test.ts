@@ -65,11 +65,12 @@ testProblems([
       ),
   },
   {
-    name: 'removals that were deleted up to a release that the catalog does not contain',
-    reports: [/^fail\|changes: removals were deleted up to a release/],
+    name: 'releases that have the number of an earlier event',
+    reports: [/^fail\|changes: 1 releases in the log have a number that an earlier event has/],
     cause: (stack) =>
       published(stack, ({ database: { kysely } }) =>
-        kysely.updateTable('catalog.feed').set({ complete_before: '2040-01-01T00:00:00.000Z' }).execute(),
+        sql`insert into access.events (at, token, what, release) select '2020-01-01T00:00:00.000Z', '', 'reset', release
+          from access.events`.execute(kysely),
       ),
   },
   {
@@ -143,14 +144,15 @@ testProblems([
     reports: [/^warn\|clock: this machine's clock is at .*, before the last event at 2099-01-01T00:00:00.000Z/],
     cause: async (stack) =>
       published(stack, ({ database: { kysely } }) =>
-        kysely.updateTable('access.clock').set({ last_instant: '2099-01-01T00:00:00.000Z' }).execute(),
+        sql`insert into access.events (at, token, what, release) select '2099-01-01T00:00:00.000Z', '', 'reset', release + 1
+          from access.events`.execute(kysely),
       ),
   },
   {
     name: 'a release that partners have seen and the catalog does not contain',
     reports: [/^fail\|history: .* that the catalog does not contain$/],
     cause: async (stack) =>
-      published(stack, ({ database: { kysely } }) => sql`delete from catalog.publications`.execute(kysely)),
+      published(stack, ({ database: { kysely } }) => sql`delete from catalog.releases`.execute(kysely)),
   },
   {
     name: 'that no key is valid, as in the database of another environment',
@@ -169,10 +171,10 @@ test('pds check reports no problems with a healthy database, and changes nothing
   await publishLines(made.database, SMALL_CATALOG);
   await makePartner(made.database, Date.now, ACME);
   const contents = async (): Promise<unknown> => [
-    await kysely.selectFrom('access.clock').selectAll().execute(),
+    await kysely.selectFrom('access.events').selectAll().execute(),
     await kysely.selectFrom('access.settings').selectAll().orderBy('name').execute(),
     await kysely.selectFrom('access.audit').selectAll().orderBy('id').execute(),
-    await kysely.selectFrom('catalog.publications').selectAll().execute(),
+    await kysely.selectFrom('catalog.releases').selectAll().execute(),
   ];
   const before = await contents();
   const { code, findings, troubles } = await runCheck({ settings: settingsOf(made) });

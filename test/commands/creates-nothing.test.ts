@@ -96,8 +96,8 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   backup: [...wrongUsage('backup'), { line: 'backup NONE/backup', code: 1 }, { line: 'backup EMPTY', code: 1 }],
   restore: [...wrongUsage('restore'), { line: 'restore NONE', code: 1 }, { line: 'restore SAMPLE', code: 1 }],
   recover: [
-    ...wrongUsage('recover --after x', 'recover', 'recover --nothing-lost --dry-run'),
-    ...needsDatabase('recover --yes', 'recover --dry-run', 'recover --nothing-lost'),
+    ...wrongUsage('recover --after x', 'recover', 'recover --nothing-lost --after 2026-01-01T00:00:00Z'),
+    ...needsDatabase('recover --yes', 'recover --nothing-lost'),
   ],
   audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
   reindex: [...wrongUsage('reindex all'), ...needsDatabase('reindex')],
@@ -158,7 +158,7 @@ describe('a command that fails leaves an existing database unchanged:', () => {
 
   test('partner create, import and key issue', async () => {
     const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
-    const rows = () => made.database.kysely.selectFrom('access.clock').selectAll().execute();
+    const rows = () => made.database.kysely.selectFrom('access.events').selectAll().execute();
     const before = await rows();
     for (const words of [
       ['partner', 'create', 'a/b'],

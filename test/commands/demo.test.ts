@@ -67,12 +67,12 @@ test('a cursor survives a restart, and a second start adds nothing', async () =>
   expect(next.status).toBe(200);
   const { body: whole } = await ask(secondPort, '/v1/contracts?limit=5');
   expect([...page.data, ...next.body.data]).toEqual(whole.data);
-  expect(await made.database.kysely.selectFrom('catalog.publications').selectAll().execute()).toHaveLength(1);
+  expect(await made.database.kysely.selectFrom('catalog.releases').selectAll().execute()).toHaveLength(1);
 });
 
 test('two simultaneous first starts converge', async () => {
   const [one, two] = await Promise.all([startDemo(), startDemo()]);
   const path = '/v1/contracts?limit=5';
   expect(await ask(one, path)).toEqual(await ask(two, path));
-  expect(await made.database.kysely.selectFrom('catalog.publications').selectAll().execute()).toHaveLength(1);
+  expect(await made.database.kysely.selectFrom('catalog.releases').selectAll().execute()).toHaveLength(1);
 });

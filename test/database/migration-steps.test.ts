@@ -3,6 +3,9 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { hasTimelineChanged } from '../../src/database/postgres/timeline.ts';
+import { readFeedState } from '../../src/paging/changes.ts';
+import { addMilliseconds, EPOCH } from '../../src/timestamp.ts';
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { callPds } from '../commands/call-pds.ts';
@@ -14,7 +17,7 @@ import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { expectWholeIndex } from '../support/schema/index-rows.ts';
 import { becomeLaterVersion, LATER_SETTINGS, SOURCE_MAIN, UPGRADE } from '../support/schema/later-version.ts';
 import { readSchemaTexts } from '../support/schema/schema-texts.ts';
-import { importBefore } from '../support/schema/version-before.ts';
+import { importBefore, runBefore } from '../support/schema/version-before.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 
@@ -28,19 +31,80 @@ beforeEach(async () => {
 
 afterEach(() => made.drop());
 
-test('a database of the version before has the schema of a new one, and is used as it is', async () => {
-  await using former = await createEmptyDatabase();
-  const url = databaseUrlOf(former.config);
-  await importBefore(url, SMALL_CATALOG);
-  expect(await readSchemaState(former.database)).toEqual({ isEmpty: false, pending: [] });
-  expect(await readSchemaTexts(former.database)).toEqual(await readSchemaTexts(database));
-  for (const kind of INDEXED_KINDS) await expectWholeIndex(former.database, kind);
-  // The records are unchanged for an import of this version.
-  expect((await publishLines(former.database, SMALL_CATALOG)).timestamp).toBeNull();
-  const { stdout } = await callPds(['check', '--json', '--full'], { PDS_DATABASE_URL: url });
-  expect(stdout).toContain('"findings"');
-  expect(stdout).not.toContain('"fail"');
-});
+test.each(['', 'release', 'grant'])(
+  'a database of version 1.3 gets the schema of a new one, and a log by which watermarks hold (complete before: %j)',
+  async (completeBefore) => {
+    await using former = await createEmptyDatabase();
+    const url = databaseUrlOf(former.config);
+    const { kysely } = former.database;
+    await importBefore(url, SMALL_CATALOG);
+    await runBefore(url, 'partner', 'create', 'all', '--everything');
+    await runBefore(url, 'partner', 'create', 'some');
+    await runBefore(url, 'partner', 'grant', 'some', '--lead-entity', 'le_a', '--coop', 'co_x');
+    await importBefore(url, { ...SMALL_CATALOG, contracts: SMALL_CATALOG.contracts.slice(1) });
+    await runBefore(url, 'partner', 'revoke', 'some', '--coop', 'co_x');
+    await runBefore(url, 'partner', 'grant', 'some', '--lead-entity', 'le_b');
+    await importBefore(url, SMALL_CATALOG);
+    const { rows: releases } = await sql<Release>`select number, instant from catalog.publications`.execute(kysely);
+    const { rows: changes } = await sql<Change>`
+      select id, name, narrowed_at, narrowed_by, instant from access.partners
+      inner join access.grant_changes on id = partner_id order by instant`.execute(kysely);
+    const cut =
+      { '': EPOCH, release: releases[1]?.instant, grant: changes[2]?.instant }[completeBefore] ?? expect.fail();
+    await sql`update catalog.feed set complete_before = ${cut}`.execute(kysely);
+
+    await former.database.close();
+    const database = openForCommands(former.config);
+    try {
+      expect(await migrate(database, clock)).toEqual(['access 9: log of events', 'catalog 9: releases without tokens']);
+      expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
+      expect(await readSchemaTexts(database)).toEqual(await readSchemaTexts(made.database));
+      for (const kind of INDEXED_KINDS) await expectWholeIndex(database, kind);
+      expect(await hasTimelineChanged(database)).toBe(false);
+      for (const { id, narrowed_at: narrowedAt } of changes) {
+        const own = changes.filter((change) => change.id === id).map(({ instant }) => instant);
+        for (const at of [...releases, ...changes].map(({ instant }) => instant)) {
+          const since = addMilliseconds(at, 1);
+          // An event of all partners is at this timestamp now, since the log must begin with one.
+          if (at === cut) continue;
+          const isKnown = own.includes(at) || releases.some(({ instant }) => instant === at);
+          const isComplete = !isKnown || since <= cut || since <= narrowedAt;
+          const listing = { kinds: [], updatedSince: since, watermark: null, isComplete: null };
+          const { complete, since: read } = await readFeedState(database, id, listing);
+          expect(complete !== null, `${id} since ${since}`).toBe(isComplete);
+          const first = releases.find(({ instant }) => instant >= since)?.number ?? releases.length + 1;
+          if (read !== null) expect(read.release).toBe(first);
+        }
+      }
+      // The records are unchanged for an import of this version.
+      expect((await publishLines(database, SMALL_CATALOG)).timestamp).toBeNull();
+      const { rows: last } = await sql<{ release: number }>`select max(release) as release from access.events`.execute(
+        database.kysely,
+      );
+      expect(last[0]?.release).toBe(releases.length);
+      const { timestamp } = await publishLines(database, { coops: [{ id: 'co_z', name: 'Z' }] });
+      expect((timestamp ?? '') > (changes.at(-1)?.instant ?? '')).toBe(true);
+      const { stdout } = await callPds(['check', '--json', '--full'], { PDS_DATABASE_URL: url });
+      expect(stdout).toContain('"findings"');
+      expect(stdout).not.toContain('"fail"');
+    } finally {
+      await database.close();
+    }
+  },
+);
+
+interface Release {
+  readonly number: number;
+  readonly instant: string;
+}
+
+interface Change {
+  readonly id: number;
+  readonly name: string;
+  readonly narrowed_at: string;
+  readonly narrowed_by: string;
+  readonly instant: string;
+}
 
 test.each(['catalog', 'access'] as const)('a database of version 1.2 is refused by its %s', async (group) => {
   await database.kysely.updateTable(`${group}.migrations`).set({ number: 7 }).execute();

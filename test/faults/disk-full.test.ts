@@ -91,7 +91,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
     const keyCount = async (): Promise<number> =>
       (await database.kysely.selectFrom('access.keys').select('id').execute()).length;
     const releases = async (): Promise<number> =>
-      (await database.kysely.selectFrom('catalog.publications').select('number').execute()).length;
+      (await database.kysely.selectFrom('catalog.releases').select('number').execute()).length;
 
     await withImportDirectory(catalogVersion(2), async (directory) => {
       // Room for the start of the import. PostgreSQL can also reuse pages it allocated to the table for the first

@@ -82,7 +82,7 @@ test.each([
   async (signal, code) => {
     const contracts = Array.from({ length: EMBEDDING_CONTRACTS }, (_, index) => contract(`ctr_${index}`));
     await publishLines(made.database, { ...SMALL_CATALOG, contracts });
-    const releases = () => made.database.kysely.selectFrom('catalog.publications').select('number').execute();
+    const releases = () => made.database.kysely.selectFrom('catalog.releases').select('number').execute();
     const before = await releases();
     const renamed = { ...supplier('sup_1'), name: 'Renamed' };
     writeFileSync(join(folder, 'suppliers.ndjson'), JSON.stringify(renamed));

@@ -98,7 +98,7 @@ async function look(): Promise<{ version: number; releases: number }> {
   try {
     await prepareSchema(database, Date.now);
     const { kysely } = database;
-    const releases = await kysely.selectFrom('catalog.publications').select('number').execute();
+    const releases = await kysely.selectFrom('catalog.releases').select('number').execute();
     const documents = await kysely.selectFrom('catalog.solicitations').select(['document', 'detail']).execute();
     expect(documents).toHaveLength(RECORDS);
     const found = versionOf(documents.map(({ document, detail }) => document + detail));

@@ -33,7 +33,7 @@ afterAll(() => service.close());
 /** The complete published state, as JSON. */
 async function contents(): Promise<string> {
   const rows = await Promise.all(
-    [...TABLES.map((table) => `catalog.${table}`), 'catalog.publications', 'access.clock'].map((table) =>
+    [...TABLES.map((table) => `catalog.${table}`), 'catalog.releases', 'access.events'].map((table) =>
       sql<object>`select * from ${sql.table(table)}`.execute(service.database.kysely).then((result) => result.rows),
     ),
   );

@@ -6,12 +6,12 @@ import { ResponseCache, type RenderedResponse, type CachedResponse } from '../..
 import { EPOCH } from '../../src/timestamp.ts';
 
 function partnerAt(revision: number | string, id = 1): Partner {
-  const scope = { everythingSince: EPOCH, leadEntities: new Map(), coops: new Map(), changedAt: EPOCH };
+  const scope = { everythingSince: EPOCH, leadEntities: new Map(), coops: new Map() };
   return {
     id,
     revision: String(revision),
     name: 'acme',
-    state: '',
+    scopeEvent: '',
     isSuspended: false,
     requestsPerMinute: 600,
     kinds: null,

@@ -33,7 +33,7 @@ const scopeOf = (
   everythingSince: string | null,
   leadEntities: readonly [string, string][] = [],
   coops: readonly [string, string][] = [],
-): Scope => ({ everythingSince, leadEntities: new Map(leadEntities), coops: new Map(coops), changedAt: NEW });
+): Scope => ({ everythingSince, leadEntities: new Map(leadEntities), coops: new Map(coops) });
 
 const SCOPES = [
   scopeOf(OLD),

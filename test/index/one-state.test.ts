@@ -20,7 +20,6 @@ const RECORDS = 60;
 const NOW = '2026-01-01T00:00:00.000Z';
 const SCOPE: Scope = {
   ...{ everythingSince: '2020-01-01T00:00:00.000Z', leadEntities: new Map(), coops: new Map() },
-  changedAt: '2020-01-01T00:00:00.000Z',
 };
 const having = (q: string) => [new Visibility('solicitations').in(SCOPE), ...hasWords(q)];
 const conditions = having('common');

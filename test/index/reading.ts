@@ -9,7 +9,7 @@ export function readFor<Row extends SeenEvents>(
   reading: Reading<Row>,
 ): Promise<OneState<Row>> {
   const partner: Partner = {
-    ...{ id: 1, revision: '', name: 'p', state: '', isSuspended: false, requestsPerMinute: 1, kinds: null },
+    ...{ id: 1, revision: '', name: 'p', scopeEvent: '', isSuspended: false, requestsPerMinute: 1, kinds: null },
     scope,
   };
   const refreshPartner = (): Promise<void> => Promise.reject(new Error('the partner has not changed'));

@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
-import { numberOf } from '../../src/database/revision.ts';
+import { readLastEvent } from '../../src/database/event-log.ts';
 import { getAdmin, scrape } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -151,12 +151,13 @@ describe('a scrape shows', () => {
     const samples = await scrape(admin);
     expect(samples.get('pds_database_up')).toBe(1);
     expect(samples.get('pds_database_version_age_seconds')).toBeLessThan(3);
-    expect(samples.get('pds_access_version')).toBe(numberOf(await made.database.readRevision()));
+    const lastEvent = async () => Date.parse(await readLastEvent(made.database)) / 1000;
+    expect(samples.get('pds_last_event_timestamp_seconds')).toBe(await lastEvent());
     expect(samples.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(publishedAt) / 1000);
     const again = await publishLines(made.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
-    const version = numberOf(await made.database.readRevision());
+    const last = await lastEvent();
     let later = await scrape(admin);
-    while (later.get('pds_access_version') !== version) later = await scrape(admin);
+    while (later.get('pds_last_event_timestamp_seconds') !== last) later = await scrape(admin);
     expect(later.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(again.timestamp ?? '') / 1000);
   });
 

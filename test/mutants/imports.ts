@@ -64,7 +64,7 @@ export const IMPORTS: readonly Mutant[] = [
   {
     name: 'timestamps leave no room for a watermark between them',
     breaks: 'Timestamps are at least two milliseconds apart',
-    file: 'src/database/commit-timestamps.ts',
+    file: 'src/database/event-log.ts',
     original: 'const MIN_DISTANCE_MS = 2;',
     replacement: 'const MIN_DISTANCE_MS = 1;',
     tests: RELEASE,

@@ -38,8 +38,8 @@ export const LISTS: readonly Mutant[] = [
     name: 'updated_since misses releases of the exact millisecond',
     breaks: SYNC,
     file: 'src/paging/one-state.ts',
-    original: 'from catalog.publications where instant < ${parameter(timestamp)}',
-    replacement: 'from catalog.publications where instant <= ${parameter(timestamp)}',
+    original: 'from catalog.releases where at < ${parameter(timestamp)}',
+    replacement: 'from catalog.releases where at <= ${parameter(timestamp)}',
     tests: ['test/sync/clients-without-watermarks.test.ts'],
   },
   {
@@ -66,8 +66,8 @@ export const LISTS: readonly Mutant[] = [
     name: 'a suspension that a server does not know of is not noticed by the read',
     breaks: 'No response has an older scope than its cursor shows, whichever process sends it',
     file: 'src/paging/one-state.ts',
-    original: 'const isCurrent = row.partner_state === partner.state;',
-    replacement: 'const isCurrent = row.grants_changed_at === changedAt;',
+    original: 'const isCurrent = row.scope_event === scopeEvent;',
+    replacement: 'const isCurrent = row.scope_event >= "" && !partner.isSuspended;',
     tests: ['test/sync/several-processes.test.ts'],
   },
 ];

@@ -55,7 +55,7 @@ async function importBeforeReader(directory: string): Promise<{ notes: string[];
   const { database, file } = await openIn(directory);
   const reader = openForCommands({ engine: 'sqlite', path: file });
   const reading = await reader.kysely.startTransaction().execute();
-  await reading.selectFrom('catalog.publications').selectAll().execute();
+  await reading.selectFrom('catalog.releases').selectAll().execute();
   // How long the import waits for a reader.
   await sql`pragma busy_timeout = 50`.execute(database.kysely);
   const { notes } = await publishLines(database, MANY);

@@ -26,8 +26,8 @@ afterAll(() => made.drop());
 async function contents(): Promise<string> {
   const { kysely } = made.database;
   const rows = await Promise.all(
-    (['publications', 'lead_entities', 'certifications', 'suppliers', 'contracts', 'solicitations'] as const).map(
-      (table) => kysely.selectFrom(`catalog.${table}`).selectAll().execute(),
+    (['releases', 'lead_entities', 'certifications', 'suppliers', 'contracts', 'solicitations'] as const).map((table) =>
+      kysely.selectFrom(`catalog.${table}`).selectAll().execute(),
     ),
   );
   return JSON.stringify(rows);

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openForCommands } from '../../src/database/open.ts';
-import { nextCommitTimestamp } from '../../src/database/commit-timestamps.ts';
+import { createPartner } from '../../src/access/partner-admin.ts';
 import type { SolicitationRow } from '../../src/database/tables.ts';
-import { inTransaction } from '../../src/database/database.ts';
 import { publish, type ImportReport } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -40,8 +39,8 @@ function importLines(
 /** The stored row of a record, with the timestamps of its releases. */
 async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: string) {
   const { kysely } = made.database;
-  const releases = await kysely.selectFrom('catalog.publications').selectAll().execute();
-  const timestamps = new Map(releases.map(({ number, instant }) => [number, instant]));
+  const releases = await kysely.selectFrom('catalog.releases').selectAll().execute();
+  const timestamps = new Map(releases.map(({ number, at }) => [number, at]));
   const row = await kysely.selectFrom(`catalog.${kind}`).selectAll().where('id', '=', id).executeTakeFirstOrThrow();
   const { updated_publication: updated = row.changed_publication } = row as Partial<SolicitationRow>;
   return {
@@ -60,7 +59,7 @@ describe('release', () => {
     const report = await importLines(SMALL_CATALOG);
     expect(report.timestamp).toBeNull();
     expect(report.kinds.contracts).toEqual({ added: 0, changed: 0, unchanged: 2, removed: 0 });
-    expect(await made.database.kysely.selectFrom('catalog.publications').selectAll().execute()).toHaveLength(1);
+    expect(await made.database.kysely.selectFrom('catalog.releases').selectAll().execute()).toHaveLength(1);
   });
 
   test('writes nothing on a dry run, and counts the changes', async () => {
@@ -73,7 +72,9 @@ describe('release', () => {
     const first = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
     nowMs -= 86_400_000;
     const second = await importLines({ coops: [{ id: 'co_y', name: 'Z' }] });
-    const granted = await inTransaction(made.database, (transaction) => nextCommitTimestamp(transaction, () => 0));
+    await createPartner(made.database, () => 0, 'acme', { everything: true });
+    const partner = made.database.kysely.selectFrom('access.partners').select('everything_since');
+    const granted = (await partner.executeTakeFirstOrThrow()).everything_since;
     const third = await importLines({ coops: [{ id: 'co_y', name: 'W' }] });
     const series = [first.timestamp, second.timestamp, granted, third.timestamp].map((timestamp) =>
       Date.parse(timestamp ?? ''),
@@ -81,10 +82,10 @@ describe('release', () => {
     expect(series.slice(1).map((timestamp, index) => timestamp - (series[index] ?? 0))).toEqual([2, 2, 2]);
   });
 
-  test('continues after a release that a crash left unannounced', async () => {
+  test('continues after a release that the log lacks, because a process died between two commits', async () => {
     await made.database.kysely
-      .insertInto('catalog.publications')
-      .values({ number: 7, instant: '2031-01-01T00:00:00.000Z', token: '' })
+      .insertInto('catalog.releases')
+      .values({ number: 7, at: '2031-01-01T00:00:00.000Z' })
       .execute();
     const { timestamp } = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
     expect(timestamp).toBe('2031-01-01T00:00:00.002Z');

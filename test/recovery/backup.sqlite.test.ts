@@ -71,7 +71,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
       files: Record<string, { name: string; bytes: number; sha256: string }>;
     };
     expect(JSON.parse(stdout)).toEqual({ directory: target, ...manifest });
-    expect(manifest.last_event).toBe(ask(target, 'catalog', 'select max(instant) from publications'));
+    expect(manifest.last_event).toBe(ask(target, 'catalog', 'select max(at) from releases'));
     for (const { name, bytes, sha256 } of Object.values(manifest.files)) {
       const content = readFileSync(join(target, name));
       expect([content.length, createHash('sha256').update(content).digest('hex')]).toEqual([bytes, sha256]);
@@ -133,8 +133,11 @@ test('pds backup waits for a release that is between its two commits', { timeout
   const { catalog, access } = sqliteFiles(made.config.path);
   const [first, second] = [new SqliteConnection(catalog), new SqliteConnection(access)];
   const timestamp = new Date(Date.now() + 1_000).toISOString();
-  second.exec(`begin immediate; update clock set last_instant = '${timestamp}', last_publication = '${timestamp}'`);
-  first.exec(`insert into publications (number, instant, token) values (2, '${timestamp}', '')`);
+  second.exec(
+    `begin immediate;
+    insert into events (at, token, what, release) values ('${timestamp}', '', 'release', 2)`,
+  );
+  first.exec(`insert into releases (number, at) values (2, '${timestamp}')`);
   const target = join(folder, 'b');
   const backingUp = runPds(['backup', target], settings);
   // The backup has begun.
@@ -143,8 +146,8 @@ test('pds backup waits for a release that is between its two commits', { timeout
   second.exec('commit');
   for (const connection of [first, second]) connection.close();
   expect((await backingUp).code).toBe(0);
-  expect(ask(target, 'catalog', 'select max(instant) from publications')).toBe(timestamp);
-  expect(ask(target, 'access', 'select last_publication from clock')).toBe(timestamp);
+  expect(ask(target, 'catalog', 'select max(at) from releases')).toBe(timestamp);
+  expect(ask(target, 'access', `select max(at) from events where what = 'release'`)).toBe(timestamp);
 });
 
 test('both files of a backup are from the same moment, despite concurrent imports and grants', async () => {
@@ -162,10 +165,10 @@ test('both files of a backup are from the same moment, despite concurrent import
   for (let round = 0; round < 20 || releases.size < 5 || events.size < 5; round += 1) {
     const target = join(folder, `b${round}`);
     const { last_event: lastEvent } = await backUp(target);
-    const published = ask(target, 'catalog', 'select max(instant) from publications');
+    const published = ask(target, 'catalog', 'select max(at) from releases');
     // No release is between its two commits.
-    expect(ask(target, 'access', 'select last_publication from clock')).toBe(published);
-    expect(ask(target, 'access', 'select last_instant from clock')).toBe(lastEvent);
+    expect(ask(target, 'access', `select max(at) from events where what = 'release'`)).toBe(published);
+    expect(ask(target, 'access', 'select max(at) from events')).toBe(lastEvent);
     // Every row belongs to an existing release, and every grant has a timestamp that was issued.
     expect(
       ask(
@@ -173,7 +176,7 @@ test('both files of a backup are from the same moment, despite concurrent import
         'catalog',
         `select count(*) from (select changed_publication as number from contracts
           union all select changed_publication from suppliers union all select changed_publication from solicitations)
-          where number not in (select number from publications)`,
+          where number not in (select number from releases)`,
       ),
     ).toBe(0);
     expect(ask(target, 'access', `select count(*) from grants where granted_at > '${lastEvent}'`)).toBe(0);

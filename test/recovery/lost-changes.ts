@@ -15,9 +15,9 @@ export async function change<T>(url: string, work: (database: OpenDatabase) => P
   }
 }
 
-/** The revision, which each change increments. */
-export async function readNumber({ kysely }: OpenDatabase): Promise<number> {
-  return (await kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow()).version;
+/** The timestamps of all events. */
+export async function readEventTimes({ kysely }: OpenDatabase): Promise<string[]> {
+  return (await kysely.selectFrom('access.events').select('at').orderBy('at').execute()).map(({ at }) => at);
 }
 
 /** Makes two changes that will be lost. Returns the timestamp of the release. */

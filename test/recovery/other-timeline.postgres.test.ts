@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { listAuditEntries } from '../../src/database/audit.ts';
 import { readTimeline, readRecordedTimeline, recordLoss } from '../../src/database/postgres/timeline.ts';
-import { previewRecovery, recover } from '../../src/recovery/recover.ts';
+import { readTraces, recover } from '../../src/recovery/recover.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createTestDatabase } from '../support/database.ts';
@@ -37,8 +37,8 @@ test('pds recover --nothing-lost ends the warnings, and no record counts as chan
   const settings = { PDS_DATABASE_URL: databaseUrlOf(config) };
   await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
   const command = ['recover', '--nothing-lost'];
-  const readReleases = () => database.kysely.selectFrom('catalog.publications').selectAll().execute();
-  const [before, preview] = [await readReleases(), await previewRecovery(database)];
+  const readEvents = () => database.kysely.selectFrom('access.events').selectAll().execute();
+  const [before, traces] = [await readEvents(), await readTraces(database)];
   expect((await callPds(command, settings)).stderr).toContain('nothing to do');
 
   const setting = database.kysely.updateTable('access.settings').where('name', '=', 'history');
@@ -50,9 +50,9 @@ test('pds recover --nothing-lost ends the warnings, and no record counts as chan
     /^Recorded that the server was promoted.*\nWARNING: a service noticed at 2026-11-21T14:00:00\.000Z that changes are lost/,
   );
   expect((await callPds(['partner', 'list'], settings)).stderr).toBe('');
-  expect(await readReleases()).toEqual(before);
+  expect(await readEvents()).toEqual(before);
   expect((await listAuditEntries(database, Date.now, { days: 1, partner: null })).at(-1)?.action).toBe('promote');
   // Of a recovery by hand afterwards: what the server had when it was promoted.
-  expect(await previewRecovery(database)).toEqual(preview);
+  expect(await readTraces(database)).toEqual(traces);
   await made.drop();
 });

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { inTransaction } from '../../src/database/database.ts';
-import { bumpRevision } from '../../src/database/commit-timestamps.ts';
+import { readLastEvent } from '../../src/database/event-log.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -21,11 +21,8 @@ afterEach(() => service.close());
 async function replaceLastChange(revokedKeyId: string): Promise<void> {
   await inTransaction(service.database, async (transaction) => {
     const { kysely } = transaction;
-    await bumpRevision(transaction);
-    await kysely
-      .updateTable('access.clock')
-      .set({ version: sql<number>`version - 1` })
-      .execute();
+    await sql`update access.events set token = 'another'
+      where at = (select max(at) from access.events)`.execute(kysely);
     await kysely.updateTable('access.keys').set({ revoked_at: 'now' }).where('id', '=', revokedKeyId).execute();
     await kysely
       .updateTable('catalog.contracts')
@@ -35,22 +32,18 @@ async function replaceLastChange(revokedKeyId: string): Promise<void> {
   });
 }
 
-test('a cached key and a cached response are dropped if another change reuses their revision number', async () => {
+test('a cached key and a cached response are dropped if another change reuses the timestamp of theirs', async () => {
   const { key } = service.partner('all');
   const revoked = await issueKey(service.database, Date.now, 'all', { environment: 'test', lifetimeMs: null });
   await service.noticeChanges();
   expect((await service.get('/v1/contracts', { key: revoked.key })).status).toBe(200);
   for (const path of [...PATHS, ...PATHS]) expect((await service.get(path, { key })).body).toContain('Contract ctr_1');
-  const { version: before } = await readClock();
+  const before = await readLastEvent(service.database);
 
   await replaceLastChange(revoked.details.id);
-  expect((await readClock()).version).toBe(before);
+  expect(await readLastEvent(service.database)).toBe(before);
   await service.noticeChanges();
 
   expect((await service.get('/v1/contracts', { key: revoked.key })).status).toBe(401);
   for (const path of PATHS) expect((await service.get(path, { key })).body).toContain('Contract replaced');
 });
-
-function readClock() {
-  return service.database.kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
-}

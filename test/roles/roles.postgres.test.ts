@@ -87,13 +87,11 @@ describe('PostgreSQL lets', () => {
     expectCatalog(powers, 'select');
     expect(accessOf(powers)).toEqual({
       'access.audit': '',
-      'access.clock': 'select',
-      'access.grant_changes': 'select',
+      'access.events': 'select',
       'access.grants': 'select',
       'access.keys': 'select',
       'access.migrations': 'select',
       'access.partners': 'select',
-      'access.revisions': 'select',
       'access.settings': 'select insert',
       'access.usage': 'select insert update delete',
     });
@@ -104,13 +102,11 @@ describe('PostgreSQL lets', () => {
     expectCatalog(powers, 'select insert update delete');
     expect(accessOf(powers)).toEqual({
       'access.audit': 'select insert delete',
-      'access.clock': 'select update',
-      'access.grant_changes': 'select insert',
+      'access.events': 'select insert delete',
       'access.grants': 'select insert delete',
       'access.keys': 'select insert update',
       'access.migrations': 'select',
       'access.partners': 'select insert update',
-      'access.revisions': 'select insert update delete',
       'access.settings': 'select',
       'access.usage': 'select',
     });

@@ -22,8 +22,8 @@ let catalog: string;
 beforeAll(async () => {
   service = await startService();
   const { database } = service;
-  const releases = RELEASES.map((number) => ({ number, instant: timestampOf(2 * number), token: '' }));
-  await insertRows(database, 'catalog.publications', releases);
+  const releases = RELEASES.map((number) => ({ number, at: timestampOf(2 * number) }));
+  await insertRows(database, 'catalog.releases', releases);
   const { rows } = await sql<{ catalog: string }>`select ${catalogState} as catalog`.execute(database.kysely);
   catalog = rows[0]?.catalog ?? '';
 });
@@ -47,7 +47,6 @@ function scopeOf(grants: ReadonlyMap<string, number>): Scope {
     everythingSince: everything === undefined ? null : timestampOf(everything),
     leadEntities: new Map(grantsOf('lead_entity:')),
     coops: new Map(grantsOf('coop:')),
-    changedAt: timestampOf(0),
   };
 }
 

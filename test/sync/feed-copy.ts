@@ -126,7 +126,7 @@ export async function insertDepartures(
   rows: readonly { readonly id: string; readonly owner: string; readonly release?: number }[],
 ): Promise<void> {
   const { last: release } = await database.kysely
-    .selectFrom('catalog.publications')
+    .selectFrom('catalog.releases')
     .select((eb) => eb.fn.max('number').as('last'))
     .executeTakeFirstOrThrow();
   const departures = rows.map((row) => ({ kind: 'contracts' as const, release, ...row }));

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
@@ -197,8 +198,16 @@ describe('lists everything again', () => {
 
   test.each([
     ['a grant ended', () => revoke(service.database, clock, 'a', { everything: false, leadEntities: ['le_a'], coops: [] }), 0],
-    ['the partner was resumed', async () => {
+    ['the partner was resumed after a release', async () => {
       await suspendPartner(service.database, clock, 'a');
+      await publish({ suppliers: [supplier('sup_new')] });
+      await resumePartner(service.database, clock, 'a');
+    }, 3],
+    ['the partner was resumed that a restore suspended', async () => {
+      await suspendPartner(service.database, clock, 'a');
+      await sql`update access.partners set suspended_at = '2026-05-01T00:00:00.000Z' where name = 'a'`.execute(
+        service.database.kysely,
+      );
       await resumePartner(service.database, clock, 'a');
     }, 3],
     ['its kinds changed', () => setPartner(service.database, clock, 'a', { kinds: ['solicitations'] }), 1],
@@ -218,8 +227,28 @@ describe('lists everything again', () => {
     expect(await changes('a')).toEqual([]);
   }); // prettier-ignore
 
+  test.each([
+    ['the partner was resumed before any release', async () => {
+      await suspendPartner(service.database, clock, 'a');
+      await resumePartner(service.database, clock, 'a');
+    }],
+    ['a grant ended that was given when everything was', async () => {
+      const grants = { everything: false, leadEntities: ['le_b'], coops: [] };
+      await grant(service.database, clock, 'a', { everything: true, leadEntities: [], coops: [] });
+      await changes('a');
+      await grant(service.database, clock, 'a', grants);
+      await revoke(service.database, clock, 'a', grants);
+    }],
+    ['its kinds changed that are not in the feed', () => setPartner(service.database, clock, 'a', { kinds: ['contracts', 'solicitations', 'suppliers'] })],
+    ['its limit changed', () => setPartner(service.database, clock, 'a', { requestsPerMinute: 1_000 })],
+  ] as const)('not if %s', async (_case, change) => {
+    await change();
+    expect(await changes('a')).toEqual([]);
+  }); // prettier-ignore
+
   test('only to clients that are older than what was deleted', async () => {
     await replace({ suppliers: CATALOG.suppliers.filter(({ id }) => id !== 'sup_idle') });
+    await publish({ coops: [{ id: 'co_y', name: 'Y' }] });
     expect(await changes('a')).toEqual([]);
     nowMs += 91 * DAY_MS;
     await publishLines(service.database, { coops: [{ id: 'co_z', name: 'Z' }] }, { clock, removalsDays: 90 });

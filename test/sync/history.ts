@@ -19,7 +19,7 @@ interface State {
   readonly scope: ModelScope;
   readonly isSuspended: boolean;
   readonly kinds: readonly Kind[] | null;
-  /** One millisecond after the last release or change of grants. */
+  /** One millisecond after the last release or change of the scope. */
   readonly watermark: string;
 }
 
@@ -146,13 +146,15 @@ export class History {
   /** Adds the state after a change. */
   async #changed(): Promise<void> {
     const { service, records, releases, events } = this.#world;
-    const { grants_changed_at: grantsChangedAt } = await service.database.kysely
-      .selectFrom('access.partners')
-      .select('grants_changed_at')
-      .where('name', '=', this.#partner.name)
+    const { at: scopeChangedAt } = await service.database.kysely
+      .selectFrom('access.events as event')
+      .innerJoin('access.partners as partner', 'partner.id', 'event.partner_id')
+      .select((eb) => eb.fn.max('event.at').as('at'))
+      .where('event.what', '=', 'scope')
+      .where('partner.name', '=', this.#partner.name)
       .executeTakeFirstOrThrow();
-    events.push(grantsChangedAt);
-    const last = Date.parse([grantsChangedAt, ...releases].sort().at(-1) ?? '');
+    events.push(scopeChangedAt);
+    const last = Date.parse([scopeChangedAt, ...releases].sort().at(-1) ?? '');
     this.#states.push({
       model: new Model(records, events),
       scope: await readScope(service.database, this.#partner.name),

@@ -7,6 +7,7 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import type { Tables } from '../../src/database/tables.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
+import { addMilliseconds } from '../../src/timestamp.ts';
 
 /** Large enough that PostgreSQL prefers an index wherever one helps, small enough for a test. */
 const SIZE = {
@@ -40,17 +41,23 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
   const timestampOf = (id: number): string => new Date(Date.UTC(2026, 0, 1, 0, id)).toISOString();
   for (let start = 0; start < COUNT; start += BATCH) {
     const some = ids.slice(start, start + BATCH);
-    const releases = some.map((id) => ({ number: id, instant: timestampOf(id), token: '' }));
-    await kysely.insertInto('catalog.publications').values(releases).execute();
+    const releases = some.map((id) => ({ number: id, at: timestampOf(id) }));
+    await kysely.insertInto('catalog.releases').values(releases).execute();
     // Their ids equal `some`: the table was empty.
     const partners = some.map((id) => ({
       name: `partner-${id}`,
       created_at: timestampOf(id),
-      grants_changed_at: timestampOf(id),
-      narrowed_at: timestampOf(id),
-      narrowed_by: 'creation' as const,
     }));
     await kysely.insertInto('access.partners').values(partners).execute();
+    const events = some.flatMap((id) => {
+      const event = (ms: number) => ({ at: addMilliseconds(timestampOf(id), ms), token: String(id), release: id });
+      return [
+        { ...event(0), what: 'release' as const, partner_id: null, narrows: null },
+        { ...event(2), what: 'scope' as const, partner_id: id, narrows: 'creation' as const },
+        { ...event(4), what: 'key' as const, partner_id: id, narrows: null },
+      ];
+    });
+    await kysely.insertInto('access.events').values(events).execute();
     const keys = some.map((id) => ({
       id: `key-${id}`,
       partner_id: id,
@@ -68,7 +75,6 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
       })),
     );
     await kysely.insertInto('access.grants').values(grants).execute();
-    const changes = some.map((id) => ({ partner_id: id, instant: timestampOf(id) }));
     const departures = some.map((id) => ({
       kind: 'contracts' as const,
       id: `ctr-${id}`,
@@ -76,7 +82,6 @@ async function insertPartners(kysely: Kysely<Tables>): Promise<void> {
       release: id,
     }));
     await kysely.insertInto('catalog.departures').values(departures).execute();
-    await kysely.insertInto('access.grant_changes').values(changes).execute();
     const usage = some.map((id) => ({
       day: timestampOf(id).slice(0, 10),
       partner_id: id,

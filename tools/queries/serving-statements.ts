@@ -46,7 +46,7 @@ export interface ServingStatement {
   readonly parameters: readonly string[];
 }
 
-const EVERYTHING: Scope = { everythingSince: '', leadEntities: new Map(), coops: new Map(), changedAt: '' };
+const EVERYTHING: Scope = { everythingSince: '', leadEntities: new Map(), coops: new Map() };
 const SCOPES: readonly Scope[] = [EVERYTHING, { ...EVERYTHING, everythingSince: null }];
 
 const INDEXED = ['suppliers', 'contracts', 'solicitations'] as const;

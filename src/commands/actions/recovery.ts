@@ -3,13 +3,7 @@ import type { Config } from '../../config.ts';
 import { readLoss } from '../../database/postgres/timeline.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { backup } from '../../recovery/backup.ts';
-import {
-  previewRecovery,
-  recordPromotion,
-  recover,
-  type Recovery,
-  type RecoveryPreview,
-} from '../../recovery/recover.ts';
+import { readTraces, recordPromotion, recover, type Recovery, type Traces } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { canAsk } from '../command-line.ts';
 import { operatorOfProcess, type CommandContext } from '../context.ts';
@@ -150,7 +144,6 @@ function noteWhatFollows(
 
 /** The options of `pds recover`, as Commander parses them. */
 export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
-  readonly dryRun?: boolean;
   readonly nothingLost?: boolean;
 }
 
@@ -160,7 +153,7 @@ export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
  */
 export async function recoverDatabase(
   { database, clock, output }: CommandContext,
-  { after, dryRun: isDryRun = false, nothingLost: isNothingLost = false, yes: isConfirmed = false }: RecoverOptions,
+  { after, nothingLost: isNothingLost = false, yes: isConfirmed = false }: RecoverOptions,
 ): Promise<undefined> {
   if (isNothingLost) {
     const isRecorded = await recordPromotion(database, clock);
@@ -175,16 +168,8 @@ export async function recoverDatabase(
       );
     return;
   }
-  if (isDryRun || !isConfirmed) {
-    const preview = await previewRecovery(database);
-    const lines = describePreview(preview);
-    if (isDryRun) {
-      const { lastEvent, newestTrace, records } = preview;
-      const json = { dry_run: true, recovered_at: null, last_event: lastEvent, records, newest_trace: newestTrace };
-      output.done(json, [...lines, 'Dry run: nothing was changed.']);
-      return;
-    }
-    output.note(lines);
+  if (!isConfirmed) {
+    output.note(describeTraces(await readTraces(database)));
     await confirm(output, 'Recover now?');
   }
   const recovery = await recover(database, {
@@ -196,27 +181,25 @@ export async function recoverDatabase(
   if (recovery.newestTrace !== null) output.note(describeLostAccess(recovery.newestTrace));
 }
 
-function describePreview({ lastEvent, newestTrace, records }: RecoveryPreview): string[] {
-  if (lastEvent === null && records === 0)
-    return ['This database has no releases or grants yet: there is nothing to recover.'];
+function describeTraces({ lastEvent, newestTrace }: Traces): string[] {
+  if (lastEvent === null) return ['This database has no releases or grants yet: there is nothing to recover.'];
   return [
-    `The last event in this database was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. A recovery marks all ` +
-      `${records} records as changed at a later timestamp, so that every partner's next sync reads everything that it ` +
-      'can see again. It cannot be undone.',
+    `The last event in this database was at ${lastEvent}. After a recovery every partner's next sync reads everything ` +
+      'that it can see again. It cannot be undone.',
     ...(newestTrace === null
       ? []
       : [`Partners, grants and keys are as of ${newestTrace}; a recovery does not change them.`]),
   ];
 }
 
-function jsonOfRecovery({ timestamp, lastEvent, records }: Recovery): object {
-  return { recovered_at: timestamp, last_event: lastEvent, records };
+function jsonOfRecovery({ timestamp, lastEvent }: Recovery): object {
+  return { recovered_at: timestamp, last_event: lastEvent };
 }
 
-function describeRecovery({ timestamp, lastEvent, records }: Recovery): string {
+function describeRecovery({ timestamp, lastEvent }: Recovery): string {
   return (
-    `Recovered at ${timestamp}; the last event before was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. All ` +
-    `${records} records are marked as changed, so that every partner's next sync reads everything that it can see.`
+    `Recovered at ${timestamp}; the last event before was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. Every ` +
+    "partner's next sync reads everything that it can see."
   );
 }
 

@@ -5,7 +5,7 @@ import { inventedSolicitations } from '../../../sample/invented.ts';
 import { DEMO_KEY, DEMO_KEY_ID, digestOf } from '../../access/keys.ts';
 import { findPartnerLike, insertPartner } from '../../access/partner-admin.ts';
 import { writeAuditEntry } from '../../database/audit.ts';
-import { nextCommitTimestamp } from '../../database/commit-timestamps.ts';
+import { lockLog } from '../../database/event-log.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../../database/database.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import type { Kind } from '../../kinds.ts';
@@ -21,7 +21,7 @@ const SAMPLE_DIRECTORY = fileURLToPath(new URL('../../../sample', import.meta.ur
  */
 export async function loadDemo(database: OpenDatabase, clock: Clock): Promise<void> {
   const { kysely } = database;
-  const published = await kysely.selectFrom('catalog.publications').select('number').limit(1).execute();
+  const published = await kysely.selectFrom('catalog.releases').select('number').limit(1).execute();
   const isEmpty = published.length === 0;
   if (!isEmpty && !(await hasInventedRecords(database))) return;
   if (isEmpty) await ensureDemoPartner(database, clock);
@@ -62,7 +62,7 @@ const DEMO_PARTNER = 'demo';
  */
 export function ensureDemoPartner(database: Database, clock: Clock): Promise<boolean> {
   return inTransaction(database, async (transaction) => {
-    const timestamp = await nextCommitTimestamp(transaction, clock);
+    const timestamp = await lockLog(transaction, clock);
     if ((await findPartnerLike(transaction, DEMO_PARTNER)) !== null) return false;
     const { kysely } = transaction;
     const key = await kysely.selectFrom('access.keys').select('id').where('id', '=', DEMO_KEY_ID).executeTakeFirst();

@@ -6,6 +6,7 @@ import { DEMO_KEY } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import type { Config } from '../../config.ts';
 import { databaseName } from '../../database/configured.ts';
+import { completeCutOff } from '../../database/event-log.ts';
 import { openForCommands } from '../../database/open.ts';
 import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
 import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
@@ -13,7 +14,6 @@ import { startAdminServer, type AdminServer } from '../../monitoring/admin-serve
 import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
-import { announceInterrupted } from '../../publishing/releases.ts';
 import { TIMELINE_WARNING, operatorOfProcess } from '../context.ts';
 import { backUpBeforeUpgrade } from '../migrating.ts';
 import { configOfProcess } from '../run-command.ts';
@@ -110,9 +110,8 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(config, logger));
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
-  const cutOff = await announceInterrupted(database);
-  if (cutOff !== null)
-    logger.info({ publication: cutOff }, 'completed an import that was interrupted after its commit');
+  const cutOff = await completeCutOff(database);
+  if (cutOff !== null) logger.info({ release: cutOff }, 'completed an import that was interrupted after its commit');
   if (await hasTimelineChanged(database)) logger.warn(TIMELINE_WARNING);
   if (!demo) return false;
   // Loaded on use, since it needs the importer.

@@ -1,4 +1,3 @@
-import { EPOCH } from '../../timestamp.ts';
 import { statementsOf, type GroupSchema } from './schema.ts';
 
 const INDEXED_TABLES = ['suppliers', 'contracts', 'solicitations'] as const;
@@ -24,9 +23,11 @@ const indexTable = (kind: string): string => `
 create table catalog.${kind}_index (
   block integer not null, term TEXT not null, bits BYTES not null, checksum integer, primary key (block, term))`;
 
+const RELEASES = 'create table catalog.releases (number bigint primary key, at TEXT not null unique)';
+
 // `ref` is unique once an import is complete, but not at each step: two records may swap theirs.
 const TABLES = `
-create table catalog.publications (number bigint primary key, instant TEXT not null unique, token TEXT not null);
+${RELEASES};
 ${['lead_entities', 'coops', 'city_services'].map(namedRefTable).join(';\n')};
 create table catalog.certifications (
   abbreviation TEXT primary key, name text not null, type text not null, document text not null);
@@ -53,8 +54,13 @@ create table catalog.departures (
   kind TEXT not null, id TEXT not null, owner TEXT not null, release bigint not null, primary key (owner, kind, id));
 index catalog.departures (owner, kind, release);
 index catalog.departures (release);
-create table catalog.feed (complete_before TEXT not null);
-insert into catalog.feed (complete_before) values ('${EPOCH}');
+`;
+
+const UPGRADE = `
+${RELEASES};
+insert into catalog.releases (number, at) select number, instant from catalog.publications;
+drop table catalog.publications;
+drop table catalog.feed;
 `;
 
 /** Compressing bitmaps takes longer than writing them, and saves two percent. */
@@ -62,9 +68,13 @@ const UNCOMPRESSED = INDEXED_TABLES.map((kind) => `alter table catalog.${kind}_i
 
 /** The tables of the published records and their index. */
 export const catalogSchema: GroupSchema = {
-  number: 8,
+  number: 9,
   name: 'tables of the catalog',
   create: (engine) => [...statementsOf(engine, TABLES), ...(engine === 'postgres' ? UNCOMPRESSED : [])],
-  upgrade: null,
-  oldestServed: 8,
+  upgrade: {
+    name: 'releases without tokens',
+    from: 8,
+    statements: (engine) => statementsOf(engine, UPGRADE),
+  },
+  oldestServed: 9,
 };

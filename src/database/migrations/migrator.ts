@@ -16,6 +16,9 @@ export const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: cat
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
+/** An upgrade begins with `access`, which takes over what the catalog then drops: each step writes one file of SQLite. */
+const inOrder = (isEmpty: boolean): readonly TableGroup[] => (isEmpty ? GROUPS : GROUPS.toReversed());
+
 // An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
 const MIGRATION_LOCK = 0x70647301;
 
@@ -48,7 +51,7 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
   await refuseHalfLost(database);
   // `access` is created last: without it, a first migration was interrupted or is running in another process.
   const isEmpty = (await lastApplied(database, 'access')) === null;
-  for (const group of GROUPS) {
+  for (const group of inOrder(isEmpty)) {
     const applied = await lastApplied(database, group);
     const { number, upgrade } = SCHEMAS[group];
     if (applied === number) continue;
@@ -100,37 +103,36 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
   // Done first: after an interrupted step, older servers must not take the schema for one they can use.
   if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
-  for (const group of GROUPS) {
+  for (const [index, group] of inOrder(isEmpty).entries()) {
     const before = await lastApplied(database, group);
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
-      if (group === 'catalog' && !isEmpty) await lockCatalog(transaction, options);
+      if (!isEmpty) await lockCatalog(transaction, options);
+      // A backup locks `access` for a moment, which this transaction must not have done before.
+      if (index === 0 && !isEmpty && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
-      if (group === 'catalog' && !isEmpty && !(await wasJustUpgraded(transaction, clock)))
-        await options.beforeUpgrade?.();
       if (applied !== SCHEMAS[group].number) {
         await runMigration(transaction, group, applied, clock, options);
         ran.push(migrationName(group, applied));
       }
-      // `access` comes last and holds the audit trail.
-      if (group === 'access') await completeMigration(transaction, clock, ran);
+      // `access` holds the audit trail. Of an upgrade, the entry also has the step that follows.
+      if (group === 'access') await completeMigration(transaction, clock, isEmpty || ran.length === 0 ? ran : pending);
     });
   }
   return ran;
 }
 
-/** Longer than an upgrade of the catalog takes, and the pause before the one of `access`. */
+/** Longer than an upgrade takes. */
 const UPGRADE_MS = 3_600_000;
 
-/** Whether the catalog's upgrade has just run, so that another process prepared it, and may be continuing with `access`. */
-async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
-  const { number, upgrade } = SCHEMAS.catalog;
-  if (upgrade === null) return false;
+/** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
+async function wasJustUpgraded({ kysely, readBeside }: Database, clock: Clock): Promise<boolean> {
+  const { number, upgrade } = SCHEMAS.access;
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  const { rows } = await sql`select number from catalog.migrations
-    where number = ${number} and name = ${upgrade.name} and applied_at > ${since}`.execute(kysely);
-  return rows.length > 0;
+  const statement = `select name from access.migrations where number = ${number} and applied_at > '${since}'`;
+  const row = readBeside === undefined ? (await sql.raw(statement).execute(kysely)).rows[0] : readBeside(statement);
+  return (row as { name?: string } | undefined)?.name === upgrade?.name;
 }
 
 async function runMigration(
@@ -227,7 +229,9 @@ async function findLost(database: Database): Promise<string | null> {
   if (catalog === null && access !== null) return 'its catalog, the published records';
   if (catalog === null || access !== null) return null;
   // `access` is created last: without a release, this can be an interrupted first migration.
-  const { rows } = await sql`select number from catalog.publications limit 1`.execute(database.kysely);
+  // Version 1.3 had another name for the table.
+  const releases = sql.table(catalog < 9 ? 'catalog.publications' : 'catalog.releases');
+  const { rows } = await sql`select number from ${releases} limit 1`.execute(database.kysely);
   return rows.length > 0 ? 'its access, the partners and keys' : null;
 }
 

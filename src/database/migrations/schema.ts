@@ -40,7 +40,8 @@ const TYPES: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
 };
 
 /**
- * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index.
+ * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index, and
+ * `index group.table (columns) where …` one of some rows, of which there can be one for each list of columns.
  * `tables.ts` documents the columns.
  */
 export function statementsOf(engine: Engine, text: string): string[] {

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { ReadSource, ServerState } from '../database.ts';
 import type { ServerPool } from './server-pool.ts';
-import { numberOf, type Revision } from '../revision.ts';
+import type { Revision } from '../revision.ts';
 
 /** For how long the replica is read from without the primary: no longer than cached keys remain valid. */
 const MAX_ALONE_MS = 30_000;
@@ -24,7 +24,7 @@ interface Newest {
  * another. A result without a revision can come from it all the same: such results name the state of the catalog, and
  * are used only with one that has the revision and names the same.
  *
- * Revisions are compared for equality: a replica of a replaced primary can have a greater number and hold lost changes.
+ * Revisions are compared for equality: a replica of a replaced primary can have a later one and hold lost changes.
  */
 export class ReadRouter {
   readonly #primary: ServerPool;
@@ -32,7 +32,7 @@ export class ReadRouter {
   #newest: Newest = { revision: null };
   /** When the last successful poll of the primary began. */
   #polledAtMs = -Infinity;
-  /** The revision of `access.clock` last read from the replica; null before the first response and after a failure. */
+  /** The revision last read from the replica; null before the first response and after a failure. */
   #replicaRevision: Revision | null = null;
   /** When the replica was last at the primary's revision, in `performance.now()` milliseconds. */
   #currentAtMs = -Infinity;
@@ -45,7 +45,7 @@ export class ReadRouter {
     if (replica !== null) replica.isUnfit = (result) => this.#isBehind(revisionOf(result));
   }
 
-  /** Runs a read-only statement. A `revision` in its first row must be that of `access.clock`. */
+  /** Runs a read-only statement. A `revision` in its first row must be that of `access.events`. */
   async query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult> {
     if (this.#replica !== null && this.#mayUseReplica(source)) {
       try {
@@ -122,7 +122,7 @@ export class ReadRouter {
   /** Whether a server at this revision lacks changes. It affects only which server is read from next. */
   #isBehind(revision: Revision | null): boolean {
     const newest = this.#newest.revision;
-    return revision !== null && newest !== null && numberOf(revision) < numberOf(newest);
+    return revision !== null && newest !== null && revision < newest;
   }
 
   #isCurrentIn(result: pg.QueryResult): boolean {
@@ -138,7 +138,7 @@ export class ReadRouter {
     const newest = this.#newest.revision;
     const mayBeAhead = this.#isPrimaryDown && this.#polledAtMs - this.#currentAtMs < FOLLOWING_MS;
     // The last changes before the primary went down may have reached the replica but not this process.
-    if (mayBeAhead && newest !== null && numberOf(revision) > numberOf(newest)) this.#newest = { revision };
+    if (mayBeAhead && newest !== null && revision > newest) this.#newest = { revision };
     if (revision === this.#newest.revision) this.#currentAtMs = performance.now();
   }
 

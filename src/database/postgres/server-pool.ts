@@ -164,7 +164,7 @@ export class ServerPool {
     const query = { text: PROBE, query_timeout: this.#probeTimeoutMs };
     const { rows } = await runAndRelease(await this.#probe.connect(), query, this.isUnfit);
     const [row] = rows as Probed[];
-    if (row === undefined) throw new Error('access.clock is empty');
+    if (row === undefined) throw new Error('the probe returned no row');
     // The pool reads its option for each new connection.
     this.#probeTimeoutMs = this.#probe.options.connectionTimeoutMillis = PROBE_TIMEOUT_MS;
     return row;

@@ -1,8 +1,7 @@
 import { sql } from 'kysely';
 import type { Database } from '../database.ts';
-import { readLastEvents } from '../commit-timestamps.ts';
+import { readLastEvent } from '../event-log.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
-import { latestOf } from '../../timestamp.ts';
 
 /** The setting that records the timeline on which earlier commit timestamps were drawn. */
 export const TIMELINE = 'history';
@@ -14,7 +13,7 @@ export function hasTimelines({ engine }: Database): boolean {
 
 /**
  * Identifies a PostgreSQL database's timeline: the server's system identifier, its timeline ID, and the OIDs of the
- * database and of `access.clock`. Promoting a replica and point-in-time recovery start a new timeline; `pg_restore` and
+ * database and of `access.events`. Promoting a replica and point-in-time recovery start a new timeline; `pg_restore` and
  * template copies assign new OIDs. After any of these, changes that clients have seen may be missing.
  *
  * @returns null on SQLite, on a replica, and if this role lacks the privilege to read it.
@@ -33,7 +32,7 @@ export async function readTimeline(database: Database): Promise<string | null> {
     -- The first eight digits of a WAL file's name are its timeline ID.
     left(pg_walfile_name(pg_current_wal_lsn()), 8),
     (select oid from pg_catalog.pg_database where datname = current_database()),
-    'access.clock'::regclass::oid) as timeline`.execute(kysely);
+    'access.events'::regclass::oid) as timeline`.execute(kysely);
   return rows[0]?.timeline ?? null;
 }
 
@@ -79,8 +78,7 @@ export async function recordLoss(database: Database, noticedAt: string): Promise
     to_char(pg_last_xact_replay_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as replayed`.execute(
     kysely,
   );
-  const { published, drawn } = await readLastEvents(database);
-  const loss: Loss = { noticedAt, since: rows[0]?.replayed ?? latestOf(published, drawn) };
+  const loss: Loss = { noticedAt, since: rows[0]?.replayed ?? (await readLastEvent(database)) };
   // The conflict has no target: the role of a service could not update it.
   await sql`insert into access.settings (name, value) values (${LOSS}, ${JSON.stringify(loss)})
     on conflict do nothing`.execute(kysely);

@@ -81,6 +81,11 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       const statement = prepared.prepare(text);
       for (const parameters of parameterLists) statement.run(parameters);
     },
+    readBeside: (statement) => {
+      using beside = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
+      beside.prepare('attach ? as access').run(`${pathToFileURL(files.access).href}?mode=ro`);
+      return beside.prepare(statement).get();
+    },
     ...(mode === 'write' && { emptyLog: () => emptyCatalogLog(connection, files.catalog) }),
     readRevision: () => readRevision(kysely),
     bypassReplicas: () => undefined,

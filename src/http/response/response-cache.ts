@@ -27,7 +27,7 @@ export interface RenderedResponse {
   readonly rows: number;
   /** The `X-Sync-Watermark`; null for none. */
   readonly watermark: string | null;
-  /** Revision in `access.clock`, read by the same statement as the rows; null if the response must not be cached. */
+  /** The revision, read by the same statement as the rows; null if the response must not be cached. */
   readonly revision: Revision | null;
   /** When the response becomes stale because an `is_open` in it changes. Infinity if none does. */
   readonly goodUntilMs: number;
@@ -51,7 +51,7 @@ declare module 'fastify' {
 }
 
 /**
- * Responses by partner and URL, all of one revision of `access.clock`. Every release, every change of a partner's
+ * Responses by partner and URL, all of one revision. Every release, every change of a partner's
  * grants, limits, suspension or keys, and every failover or restore that loses such changes makes another revision,
  * which empties the cache. So an entry is current if the directory's copy of the partner has the revision at which the
  * entry's rows were read. Only the passing of a deadline is checked separately.

@@ -1,8 +1,8 @@
-import { sql, type Kysely } from 'kysely';
+import { sql } from 'kysely';
 import { ownerColumns, ownersOf, type OwnedRow } from '../../access/visibility/owners.ts';
 import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches } from '../../database/rows.ts';
-import type { DepartureRow, Tables } from '../../database/tables.ts';
+import type { DepartureRow } from '../../database/tables.ts';
 import type { IndexedKind } from '../../kinds.ts';
 import type { ImportContext } from '../import-context.ts';
 
@@ -53,29 +53,11 @@ export async function recordDepartures(
   }
 }
 
-/**
- * Deletes departures of releases before a timestamp. Clients that last read the feed before then must get every record,
- * so `complete_before` becomes the timestamp of the newest of these releases. Served by the index on the release.
- */
+/** Deletes departures of releases before one, which no known watermark needs. Served by the index on the release. */
 export async function pruneDepartures(
   { database: { kysely }, departures }: ImportContext,
-  before: string,
+  release: number,
 ): Promise<void> {
-  const { rows } = await sql<{ number: number; instant: string }>`select number, instant from catalog.publications
-    where number = (select max(release) from catalog.departures where release <=
-      (select number from catalog.publications where instant < ${before} order by instant desc limit 1))`.execute(
-    kysely,
-  );
-  const [newest] = rows;
-  if (newest === undefined) return;
-  const deleted = await sql`delete from catalog.departures where release <= ${newest.number}`.execute(kysely);
+  const deleted = await sql`delete from catalog.departures where release < ${release}`.execute(kysely);
   departures.deleted = Number(deleted.numAffectedRows ?? 0);
-  await completeBefore(kysely, newest.instant);
-}
-
-/** Makes listings of changes since this timestamp or an earlier one complete. */
-export async function completeBefore(kysely: Kysely<Tables>, timestamp: string): Promise<void> {
-  await sql`update catalog.feed set complete_before = ${timestamp} where complete_before < ${timestamp}`.execute(
-    kysely,
-  );
 }

@@ -5,7 +5,7 @@ import { statementsOf, type GroupSchema } from '../../../src/database/migrations
 // A version after this one, whose tables differ a little: the tests of upgrades migrate to it.
 
 /** The migrations from this version to that one. */
-export const UPGRADE = ['catalog 9: notes on records', 'access 9: notes on partners'];
+export const UPGRADE = ['access 10: notes on partners', 'catalog 10: notes on records'];
 
 /** What this version leaves in the ledger. */
 export const CURRENT_NUMBERS = { catalog: SCHEMAS.catalog.number, access: SCHEMAS.access.number };

@@ -18,10 +18,14 @@ function versionBefore(): string {
   return (before ??= takeOutVersionBefore(folder));
 }
 
+/** Runs a command of the version before. */
+export async function runBefore(url: string, ...words: string[]): Promise<string> {
+  const { code, stdout, stderr } = await runPdsOf(versionBefore(), words, { PDS_DATABASE_URL: url });
+  if (code !== 0) throw new Error(stderr);
+  return stdout.trim();
+}
+
 /** Imports records with the version before. */
 export async function importBefore(url: string, lines: ImportLines): Promise<void> {
-  await withImportDirectory(lines, async (directory) => {
-    const { code, stderr } = await runPdsOf(versionBefore(), ['import', directory], { PDS_DATABASE_URL: url });
-    if (code !== 0) throw new Error(stderr);
-  });
+  await withImportDirectory(lines, (directory) => runBefore(url, 'import', directory, '--replace', '--yes'));
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { grant, revoke, type Grants } from '../../../../src/access/grant-admin.ts';
 import type { OpenDatabase } from '../../../../src/database/database.ts';
+import { readLastEvent } from '../../../../src/database/event-log.ts';
 import { OperatorError } from '../../../../src/operator-error.ts';
 import { ImportRefusedError } from '../../../../src/publishing/problems.ts';
 import { scrape } from '../../../../test/support/process/administrator.ts';
@@ -227,9 +228,10 @@ async function startProcess(catalog: ImportLines, setup: PartnerSetup): Promise<
       await serving.exited;
     },
     async settle(): Promise<void> {
-      const { version } = await database.kysely.selectFrom('access.clock').select('version').executeTakeFirstOrThrow();
-      const noticed = async (): Promise<number> => (await scrape(adminPort)).get('pds_access_version') ?? 0;
-      while ((await noticed()) < version) await delay(NOTICED_EVERY_MS);
+      const last = Date.parse(await readLastEvent(database)) / 1000;
+      const noticed = async (): Promise<number> =>
+        (await scrape(adminPort)).get('pds_last_event_timestamp_seconds') ?? 0;
+      while ((await noticed()) < last) await delay(NOTICED_EVERY_MS);
     },
     async close(): Promise<void> {
       await host.kill();
