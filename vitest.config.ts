@@ -19,14 +19,11 @@ const DEFAULT_FOLDERS = {
 /** Files in these folders that only `npm run test:all` runs, and why. */
 const ONLY_IN_ALL = [
   // Need Redis.
-  'test/http/redis-rate-limiter.sqlite.test.ts',
   'test/rate-limiting/redis-*.sqlite.test.ts',
   // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
   // Builds, packs and installs the client.
   'client/test/package.test.ts',
-  // Imports hundreds of megabytes, built to exhaust memory.
-  'test/publishing/hostile-files.sqlite.test.ts',
   // Changes thousands of records in each import.
   'test/index/rebuilt-blocks.test.ts',
   // Imports after each statement of many queries.
@@ -59,8 +56,37 @@ const ONLY_AT_NIGHT = [
   // Measure on thousands of connections, and on every combination of filters.
   'test/load/hostile-connections.alone.test.ts',
   'test/load/every-filter.test.ts',
-  // Copies a large database there and back again.
+  // Copies a large database.
   'test/recovery/transfer.both.test.ts',
+  // Load the portal's pages at many widths and with many keys; `portal/explorer` and `portal/demo` load each once.
+  'test/portal/{explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
+  // Run each program of the guides, also against services that fail in many ways.
+  'test/portal/{copy-examples,examples,failing-programs}.sqlite.test.ts',
+  // Send thousands of random requests.
+  'test/fuzz/http-surface.test.ts',
+  // Imports hundreds of megabytes, built to exhaust memory.
+  'test/publishing/hostile-files.sqlite.test.ts',
+  // Compare the times of small and large inputs.
+  'test/security/linear-time.unit.test.ts',
+  // Wait for clients that read a byte now and then.
+  'test/paging/slow-readers.test.ts',
+  // Starts commands in terminals of many kinds.
+  'test/commands/terminal.sqlite.test.ts',
+  // Start and kill services and commands dozens of times.
+  'test/faults/{files,log-output,starting-and-ending}.sqlite.test.ts',
+  'test/load/{shared-port.sqlite,sigterm}.test.ts',
+  'test/recovery/{restore-killed,restore-refused}.sqlite.test.ts',
+  // Fill small disks again and again.
+  'test/faults/disk-full.test.ts',
+  // Wait for services that hang behind nginx, and for windows of a limit that services share.
+  'test/http/redis-rate-limiter.sqlite.test.ts',
+  'test/operating/nginx.sqlite.test.ts',
+  // Checks alerts, dashboards and settings with the programs that load them.
+  'test/monitoring/ops-files.sqlite.test.ts',
+  // Runs the steps of the image in a folder.
+  'tools/test/image.sqlite.test.ts',
+  // Loads exported lists into spreadsheets and tools.
+  'tools/test/loading.postgres.test.ts',
 ];
 
 /**
@@ -73,18 +99,20 @@ const ON_SQLITE = [
   'test/faults/{descriptors,ending-key}.test.ts',
   'test/fuzz/*.test.ts',
   'test/http/*.test.ts',
-  'test/load/sigterm.test.ts',
   'test/monitoring/metrics.test.ts',
   'test/paging/{cut-streams,failing-streams}.test.ts',
   'test/security/!(*.postgres|additional-columns).test.ts',
   'test/usage/usage-process.test.ts',
 ];
 
+/** Tests that run on PostgreSQL, and on SQLite only at night: they start many processes, and the engines hardly differ in them. */
+const ON_POSTGRES = ['test/upgrade/upgrade.test.ts', 'test/index/{one-state,rebuilt-blocks}.test.ts'];
+
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
 const SET = process.env['TEST_SET'];
 const isDefaultSet = SET === 'default';
 const isNightly = SET === 'nightly';
-const LEFT_OUT = SET === 'default' ? [...ONLY_IN_ALL, ...ONLY_AT_NIGHT] : SET === 'all' ? ONLY_AT_NIGHT : [];
+const LEFT_OUT = [...(isDefaultSet ? ONLY_IN_ALL : []), ...(isDefaultSet || SET === 'all' ? ONLY_AT_NIGHT : [])];
 
 /** Files with tests that run more examples at night (`test/support/runs.ts`). */
 const RUN_MORE = isNightly
@@ -104,6 +132,7 @@ const BOTH = '**/*.both.test.ts';
 const ALONE = ['test/**/*.alone.test.ts', 'test/cluster/patroni.postgres.test.ts'];
 
 const isAlone = (file: string): boolean => file.endsWith('.alone.test.ts') || ALONE.includes(file);
+const ALONE_IN_SET = isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE;
 
 /** Tests of one engine only. */
 const SQLITE = '**/*.sqlite.test.ts';
@@ -118,7 +147,7 @@ const TOOLS = existsSync(new URL('tools/node_modules/.package-lock.json', import
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
   const exclude = [...others, ...LEFT_OUT];
   if (isNightly) {
-    const more = [...RUN_MORE, ...(project === 'postgres' ? ON_SQLITE : [])];
+    const more = [...RUN_MORE, ...{ sqlite: ON_POSTGRES, postgres: ON_SQLITE, client: [] }[project]];
     const isOfProject = (file: string) => file.startsWith('client/') === (project === 'client');
     return { include: [...ONLY_AT_NIGHT, ...more].filter(isOfProject), exclude };
   }
@@ -146,7 +175,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sqlite',
-          ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES]),
+          ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES, ...(isNightly ? [] : ON_POSTGRES)]),
           provide: { engine: 'sqlite' },
           globalSetup: ['test/support/built-portal.ts', 'test/support/bundled-program.ts'],
         },
@@ -164,7 +193,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: isDefaultSet ? [] : isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE,
+          include: isDefaultSet ? [] : ALONE_IN_SET,
           exclude: LEFT_OUT,
           maxWorkers: 1,
           sequence: { groupOrder: 1 },

@@ -90,12 +90,12 @@ async function filesOfImport(): Promise<string[]> {
   return filesCalledBy(importDirectory);
 }
 
-function print(what: string, most: number, files: readonly string[]): void {
+function print(what: string, max: number, files: readonly string[]): void {
   const lines = [
-    `${what} runs code of ${files.length} files, at most ${most}:`,
+    `${what} runs code of ${files.length} files, at most ${max}:`,
     ...files.map((file) => `  ${file}`),
     '',
   ];
   process.stdout.write(lines.join('\n'));
-  if (files.length > most) process.exitCode = 1;
+  if (files.length > max) process.exitCode = 1;
 }

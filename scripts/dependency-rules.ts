@@ -85,7 +85,7 @@ export function runtimePackages({ packages }: Lock): { name: string; version: st
   const all = Object.entries(packages)
     .filter(([folder, { dev, devOptional, link }]) => isInstalled(folder) && !dev && !devOptional && !link)
     .map(([folder, { version = '', license = '' }]) => ({ name: nameOf(folder), version, license }));
-  return [...new Map(all.map((it) => [`${it.name}@${it.version}`, it])).values()];
+  return [...new Map(all.map((installed) => [`${installed.name}@${installed.version}`, installed])).values()];
 }
 
 /** The lock file's other entries are packages of this repository. */

@@ -32,7 +32,7 @@ function escapeOf(character: string): string {
 }
 
 /** Of a database's URL only host, port and path, so no password. */
-export function shownUrl(url: string): string {
+export function displayUrlOf(url: string): string {
   const { host, pathname } = new URL(url);
   return `${host}${pathname}`;
 }

@@ -20,11 +20,11 @@ const host = (description: string): Setting<string> => ({
   parse: (value) => value.trim() || undefined,
 });
 
-const wholeNumber = (description: string, byDefault: number, least: number, most: number): Setting<number> => ({
+const wholeNumber = (description: string, byDefault: number, min: number, max: number): Setting<number> => ({
   description,
   default: String(byDefault),
-  accepts: `a whole number from ${least} to ${most}`,
-  parse: (value) => integer(value, least, most),
+  accepts: `a whole number from ${min} to ${max}`,
+  parse: (value) => integer(value, min, max),
 });
 
 const choice = <const T extends string>(description: string, byDefault: T, values: readonly T[]): Setting<T> => ({
@@ -56,7 +56,7 @@ export const SETTINGS = {
     default: '',
     accepts:
       'a postgres:// URL whose sslmode, if any, is verify-full or disable; PDS_DATABASE_URL must be a postgres:// URL too',
-    parse: (value) => (value === '' ? null : isPostgresUrl(value) ? value : undefined),
+    parse: (value) => parseUrl(value, isPostgresUrl),
     isSecret: true,
   },
   PDS_REDIS_URL: {
@@ -66,7 +66,7 @@ export const SETTINGS = {
       'redis://[USER:PASSWORD@]HOST[:PORT][/DATABASE], or rediss://… for TLS, or ' +
       'redis+sentinel://[USER:PASSWORD@]HOSTS[:PORT]/NAME[/DATABASE] for the primary that Sentinel on these hosts, ' +
       'separated by commas, calls NAME; with special characters percent-encoded',
-    parse: (value) => (value === '' ? null : isRedisUrl(value) ? value : undefined),
+    parse: (value) => parseUrl(value, isRedisUrl),
     isSecret: true,
   },
   PDS_HOST: host('the address that the API listens on'),
@@ -101,10 +101,10 @@ export const REMOVED_SETTINGS: Readonly<Record<string, string>> = {
 };
 
 /** Parses a whole number in plain decimal digits within bounds; undefined otherwise. */
-export function integer(value: string, least: number, most: number): number | undefined {
+export function integer(value: string, min: number, max: number): number | undefined {
   if (!/^\d{1,15}$/.test(value)) return undefined;
   const number = Number(value);
-  return number >= least && number <= most ? number : undefined;
+  return number >= min && number <= max ? number : undefined;
 }
 
 type DatabaseConfig =
@@ -124,6 +124,12 @@ function parseDatabaseUrl(value: string): DatabaseConfig | undefined {
 function hasPlainTls(url: URL): boolean {
   const modes = url.searchParams.getAll('sslmode');
   return modes.every((mode) => mode === 'verify-full' || mode === 'disable') && !url.searchParams.has('ssl');
+}
+
+/** Null for an empty value. */
+function parseUrl(value: string, isValid: (url: string) => boolean): string | null | undefined {
+  if (value === '') return null;
+  return isValid(value) ? value : undefined;
 }
 
 function isPostgresUrl(value: string): boolean {

@@ -38,8 +38,8 @@ export function parseTimestamp(text: string): string | null {
   if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day) return null;
   const offsetMinutes = (sign === '-' ? -1 : 1) * (Number(offsetHour) * 60 + Number(offsetMinute));
   date.setUTCHours(hour, minute - offsetMinutes, second, Number(fraction.slice(0, 3).padEnd(3, '0')));
-  const shownYear = date.getUTCFullYear();
-  return shownYear < 0 || shownYear > 9999 ? null : date.toISOString();
+  const utcYear = date.getUTCFullYear();
+  return utcYear < 0 || utcYear > 9999 ? null : date.toISOString();
 }
 
 /** The stored and served form of a time in milliseconds. */

@@ -83,7 +83,7 @@ function checkClients(document: string): void {
 
   writeFileSync(join(clients, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }));
   run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', clients], PROGRAM_TIMEOUT_MS);
-  for (const file of readdirSync(clients).filter((it) => it.endsWith('.ts'))) {
+  for (const file of readdirSync(clients).filter((entry) => entry.endsWith('.ts'))) {
     const names = new Set(readFileSync(join(clients, file), 'utf8').match(MADE_UP_NAME));
     if (names.size > 0) throw new Error(`${file} has generated names: ${[...names].join(', ')}`);
     process.stdout.write(`${document}: ${file} compiles\n`);

@@ -1,4 +1,4 @@
-import { FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './instants.ts';
+import { FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './timestamps.ts';
 import type { LeadEntity } from './lead-entities.ts';
 import type { Random } from './random.ts';
 import type { NamedRecord } from './reference-lists.ts';
@@ -29,10 +29,10 @@ export function* makeContracts(
   const supplierRanks = new ZipfRanks(size.suppliers, 0.6);
   const coopRanks = new ZipfRanks(coops.length, 0.9);
   const serviceRanks = new ZipfRanks(cityServices.length, 0.8);
-  for (let place = 0; place < size.contracts; place++) {
+  for (let index = 0; index < size.contracts; index++) {
     const leadEntity = random.chance(size.largestContractShare) ? largest : byRank[leadRanks.draw(random)];
     yield {
-      id: `ctr_${(Math.imul(place + 1, 0x85ebca6b) >>> 0).toString(36).padStart(7, '0')}`,
+      id: `ctr_${(Math.imul(index + 1, 0x85ebca6b) >>> 0).toString(36).padStart(7, '0')}`,
       name: text.title(2, 7),
       summary: random.chance(0.7) ? text.sentences(random.integer(4, 24)) : null,
       description: random.chance(0.8) ? text.sentences(contractWords(random)) : null,

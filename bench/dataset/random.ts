@@ -23,8 +23,8 @@ export class Random {
   }
 
   /** An integer in a range, both ends inclusive. */
-  integer(least: number, most: number): number {
-    return least + Math.floor(this.fraction() * (most - least + 1));
+  integer(min: number, max: number): number {
+    return min + Math.floor(this.fraction() * (max - min + 1));
   }
 
   chance(probability: number): boolean {

@@ -20,6 +20,6 @@ export const RARE_WORDS: readonly string[] = (
 ).split(' ');
 
 /** The number of solicitations that contain the rare word at this index in the list. */
-export function recordsOfRareWord(place: number): number {
-  return 20 + ((place * 7) % 31);
+export function recordsOfRareWord(rank: number): number {
+  return 20 + ((rank * 7) % 31);
 }

@@ -1,4 +1,4 @@
-import { daysAfter } from './instants.ts';
+import { daysAfter } from './timestamps.ts';
 import type { Random } from './random.ts';
 import type { TextWriter } from './text.ts';
 
@@ -7,8 +7,8 @@ const FILE_TYPES = ['pdf', 'docx', 'xlsx', 'zip'];
 /** Returns a function that makes documents, requested items, notices, questions and codes for some records. */
 export function extrasMaker(random: Random, text: TextWriter): (moment: number) => object {
   let lastId = 0;
-  const some = <T>(share: number, most: number, make: () => T): T[] =>
-    random.chance(share) ? Array.from({ length: random.integer(1, most) }, make) : [];
+  const some = <T>(share: number, max: number, make: () => T): T[] =>
+    random.chance(share) ? Array.from({ length: random.integer(1, max) }, make) : [];
   const nigpCode = (): object => {
     const digits = random.pick([3, 5, 5, 7, 11]);
     const code = String(random.integer(1, 10 ** digits - 1)).padStart(digits, '0');

@@ -1,4 +1,4 @@
-import { daysAfter, FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './instants.ts';
+import { daysAfter, FIRST_YEAR, LAST_YEAR, momentOf, pastDaysAfter } from './timestamps.ts';
 import type { LeadEntity } from './lead-entities.ts';
 import type { Random } from './random.ts';
 import { RARE_WORDS, recordsOfRareWord } from './search-words.ts';
@@ -19,7 +19,7 @@ export function* makeSolicitations(
   const total = leadEntities.reduce((sum, leadEntity) => sum + leadEntity.solicitations, 0);
   const rareWords = placeRareWords(total, random);
   const makeExtras = extrasMaker(random, text);
-  let place = 0;
+  let ordinal = 0;
   for (const leadEntity of leadEntities) {
     for (let index = 0; index < leadEntity.solicitations; index++) {
       const yearIndex = Math.floor((index * YEARS) / leadEntity.solicitations);
@@ -27,10 +27,10 @@ export function* makeSolicitations(
       const year = FIRST_YEAR + yearIndex;
       const number = String(index - firstOfYear + 1).padStart(6, '0');
       const moment = momentOf(year, random.fraction());
-      const description = describe(random, text, rareWords.get(place));
+      const description = describe(random, text, rareWords.get(ordinal));
       yield {
         id: `${leadEntity.code}-${year}-${number}`,
-        ref: 1_000 + ((place * REF_STEP) % total),
+        ref: 1_000 + ((ordinal * REF_STEP) % total),
         reference_number: `${random.pick(REFERENCE_KINDS)}-${year}-${number}`,
         title: text.title(3, 10),
         status: statusOf(year, random),
@@ -43,22 +43,22 @@ export function* makeSolicitations(
         updated_at: pastDaysAfter(moment, random.fraction() * 60),
         ...makeExtras(moment),
       };
-      place++;
+      ordinal++;
     }
   }
 }
 
 /** Maps record indexes to rare words, spreading each word evenly over all records. */
 function placeRareWords(total: number, random: Random): Map<number, string[]> {
-  const places = new Map<number, string[]>();
+  const wordsByOrdinal = new Map<number, string[]>();
   RARE_WORDS.forEach((word, index) => {
     const count = Math.min(recordsOfRareWord(index), total);
     for (let turn = 0; turn < count; turn++) {
-      const place = Math.floor(((turn + random.fraction()) * total) / count);
-      places.set(place, [...(places.get(place) ?? []), word]);
+      const ordinal = Math.floor(((turn + random.fraction()) * total) / count);
+      wordsByOrdinal.set(ordinal, [...(wordsByOrdinal.get(ordinal) ?? []), word]);
     }
   });
-  return places;
+  return wordsByOrdinal;
 }
 
 /** Most descriptions have 200 to 600 characters; some have several thousand, a few are null. */

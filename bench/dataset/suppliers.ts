@@ -1,5 +1,5 @@
 import { STATES } from '../../src/us-states.ts';
-import { momentOf, FIRST_YEAR, LAST_YEAR, pastDaysAfter } from './instants.ts';
+import { momentOf, FIRST_YEAR, LAST_YEAR, pastDaysAfter } from './timestamps.ts';
 import type { Random } from './random.ts';
 import type { CertificationRecord, NamedRecord } from './reference-lists.ts';
 import type { TextWriter } from './text.ts';
@@ -8,8 +8,8 @@ import { ZipfRanks } from './zipf.ts';
 const COMPANY_FORMS = ['Inc.', 'LLC', 'Corporation', 'Company', 'Group', '& Sons', 'Partners LP'];
 
 /** The id of the supplier at this index. Index order is not id order. */
-export function supplierId(place: number): string {
-  return `sup_${(Math.imul(place + 1, 0x9e3779b1) >>> 0).toString(36).padStart(7, '0')}`;
+export function supplierId(index: number): string {
+  return `sup_${(Math.imul(index + 1, 0x9e3779b1) >>> 0).toString(36).padStart(7, '0')}`;
 }
 
 /** Generates suppliers with profiles from one line to a page. */
@@ -25,11 +25,11 @@ export function* makeSuppliers(
   const states = [...STATES];
   const stateRanks = new ZipfRanks(states.length, 0.7);
   const drawState = (): string => states[stateRanks.draw(random)] ?? 'TX';
-  for (let place = 0; place < count; place++) {
+  for (let index = 0; index < count; index++) {
     const name = `${text.title(1, 3)} ${random.pick(COMPANY_FORMS)}`;
-    const host = `supplier-${place + 1}.example`;
+    const host = `supplier-${index + 1}.example`;
     yield {
-      id: supplierId(place),
+      id: supplierId(index),
       name,
       short_intro: text.sentences(random.integer(5, 20)),
       about: text.sentences(random.chance(0.05) ? random.integer(150, 500) : random.integer(15, 80)),

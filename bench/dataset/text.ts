@@ -11,9 +11,9 @@ export class TextWriter {
     this.#words = words;
   }
 
-  /** A title: capitalized words, from `least` to `most` of them. */
-  title(least: number, most: number): string {
-    const count = this.#random.integer(least, most);
+  /** A title: capitalized words, from `min` to `max` of them. */
+  title(min: number, max: number): string {
+    const count = this.#random.integer(min, max);
     let text = '';
     for (let index = 0; index < count; index++) text += (index === 0 ? '' : ' ') + capitalized(this.#draw());
     return text;

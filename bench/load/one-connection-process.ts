@@ -58,7 +58,8 @@ async function readAll({ pages, maxSeconds }: AllPagesOptions): Promise<ReadOutc
     const page = await ask({ path });
     if (page.toString('latin1', 9, 12) !== '200') throw new Error(`${path}: ${page.toString('utf8', 0, 500)}`);
     const before = records;
-    for (let at = page.indexOf(RECORD); at !== -1; at = page.indexOf(RECORD, at + RECORD.length)) records += 1;
+    for (let offset = page.indexOf(RECORD); offset !== -1; offset = page.indexOf(RECORD, offset + RECORD.length))
+      records += 1;
     const end = page.toString('latin1', Math.max(0, page.length - END_BYTES));
     const cursor = /"next_cursor":"([^"]+)"/.exec(end)?.[1];
     const id = [...end.matchAll(/"id":"([^"]+)"/g)].at(-1)?.[1] ?? '';

@@ -72,9 +72,9 @@ function drawBars(title: object, axis: object, series: Series): string {
 /** From zero, so that lengths are honest, unless the shortest could not be seen; then from a power of ten below it. */
 function axisOf(series: Series, maxRatio: number): { type: 'value' | 'log'; min: number; startValue: number } {
   const values = series.flatMap((one) => one.values.filter((value) => value !== null));
-  const least = Math.min(...values);
-  const isLogarithmic = Math.max(...values) > maxRatio * least;
-  const min = isLogarithmic ? 10 ** Math.floor(Math.log10(least / 2)) : 0;
+  const minValue = Math.min(...values);
+  const isLogarithmic = Math.max(...values) > maxRatio * minValue;
+  const min = isLogarithmic ? 10 ** Math.floor(Math.log10(minValue / 2)) : 0;
   return { type: isLogarithmic ? 'log' : 'value', min, startValue: min };
 }
 

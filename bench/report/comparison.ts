@@ -83,7 +83,7 @@ function comparisonsOf(figures: Figures, { part, columns, better, rows }: Subjec
 
 /** The work, size and engine of a comparison, without those that all have in common. */
 function detail({ ours, size }: Comparison, all: readonly Comparison[]): string {
-  const differs = (of: (one: Comparison) => unknown): boolean => new Set(all.map(of)).size > 1;
+  const differs = (valueOf: (one: Comparison) => unknown): boolean => new Set(all.map(valueOf)).size > 1;
   return [
     ...(differs((one) => one.ours.work) ? [ours.work] : []),
     sizeText(size),

@@ -17,7 +17,7 @@ export class Figures {
 
   /** The sizes at which a part was measured, ascending. */
   sizesOf(part: string): number[] {
-    return this.#of(part)
+    return this.#resultsOf(part)
       .map(({ size }) => size)
       .sort((a, b) => a - b);
   }
@@ -25,7 +25,7 @@ export class Figures {
   /** Every server and work of a part that has a figure of one of the units, works together. */
   rowsOf(part: string, units: readonly Unit[], isWanted: (row: Row) => boolean = () => true): Row[] {
     const rows = new Map<string, Row>();
-    const all = this.#of(part).flatMap(({ figures }) => figures);
+    const all = this.#resultsOf(part).flatMap(({ figures }) => figures);
     for (const { work, candidate, unit } of all) {
       if (units.includes(unit) && isWanted({ work, candidate })) rows.set(`${work}\t${candidate}`, { work, candidate });
     }
@@ -35,7 +35,7 @@ export class Figures {
 
   /** The median of the rounds; null if it was not measured. */
   find(part: string, size: number, { work, candidate }: Row, unit: Unit): number | null {
-    const found = this.#of(part)
+    const found = this.#resultsOf(part)
       .find((one) => one.size === size)
       ?.figures.find((one) => one.work === work && one.candidate === candidate && one.unit === unit);
     return found === undefined ? null : median(found.values);
@@ -50,14 +50,16 @@ export class Figures {
     return spreads.length === 0 ? null : { half: median(spreads), nineTenths: quantile(spreads, 0.9) };
   }
 
-  #of(part: string): PartResults[] {
+  #resultsOf(part: string): PartResults[] {
     return this.#parts.filter((one) => one.part === part);
   }
 }
 
 /** Formats a number with about three significant digits and thousands separators. */
 export function readable(value: number): string {
-  const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;
+  const size = Math.abs(value);
+  const digitsBelow100 = size >= 10 ? 1 : 2;
+  const digits = size >= 100 ? 0 : digitsBelow100;
   return value.toLocaleString('en-US', { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 

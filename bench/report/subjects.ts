@@ -90,8 +90,10 @@ export const SUBJECTS: readonly Subject[] = [
     rows: {
       us: 'a stream of this service',
       isPair: (ours, rival) => ours.work === STREAM && (rival.candidate === COPY || rival.work === PAGES),
-      labelOf: ({ work, candidate }) =>
-        isService(candidate) ? 'its own pages' : work === PAGES ? `the pages of ${candidate}` : candidate,
+      labelOf: ({ work, candidate }) => {
+        if (isService(candidate)) return 'its own pages';
+        return work === PAGES ? `the pages of ${candidate}` : candidate;
+      },
     },
     whyBehind: 'a stream of this service also follows filters and scope, and checks its key between pieces',
     whyAhead: 'a statement of a stream reads up to a thousand rendered records, which are sent as they are',

@@ -60,18 +60,18 @@ function tableOf(figures: Figures, { part, columns, heads = {} }: Subject): stri
   const rows = figures.rowsOf(part, columns);
   const all = figures.sizesOf(part).flatMap((size) => columns.map((unit) => ({ size, unit })));
   const isOneWork = new Set(rows.map(({ work }) => work)).size === 1;
-  const shown = all
+  const filledColumns = all
     .map(({ size, unit }) => ({
       head: `${sizeText(size)}: ${heads[unit] ?? unit}`,
       values: rows.map((row) => figures.find(part, size, row, unit)),
     }))
     .filter(({ values }) => values.some((value) => value !== null));
-  const headLine = [...(isOneWork ? [] : ['work']), 'server', ...shown.map(({ head }) => head)];
+  const headLine = [...(isOneWork ? [] : ['work']), 'server', ...filledColumns.map(({ head }) => head)];
   const rule = headLine.map((_, index) => (index < (isOneWork ? 1 : 2) ? '-' : '-:'));
   const lines = rows.map(({ work, candidate }, index) => [
     ...(isOneWork ? [] : [rows[index - 1]?.work === work ? '' : work]),
     candidate,
-    ...shown.map(({ values }) => {
+    ...filledColumns.map(({ values }) => {
       const value = values[index] ?? null;
       return value === null ? '' : readable(value);
     }),

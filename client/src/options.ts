@@ -103,8 +103,8 @@ function expectFunction(name: string, value: unknown, isNeeded = false): void {
     throw new TypeError(`${name} must be a function`);
 }
 
-function between(least: number, value: number, most: number, name: string): number {
+function between(min: number, value: number, max: number, name: string): number {
   // Written as an inclusion test because NaN must be refused too.
-  if (typeof value === 'number' && value >= least && value <= most) return value;
-  throw new TypeError(`${name} must be a number from ${least} to ${most}`);
+  if (typeof value === 'number' && value >= min && value <= max) return value;
+  throw new TypeError(`${name} must be a number from ${min} to ${max}`);
 }

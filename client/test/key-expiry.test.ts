@@ -22,14 +22,14 @@ describe('the end of a key', () => {
         ? sendError(response, 500, 'internal_error', ending(END))
         : sendJson(response, { status: 'ok' }, 200, ending(ends[index] ?? END)),
     );
-    const told: KeyExpiry[] = [];
+    const reported: KeyExpiry[] = [];
     const client = createClient({
       ...{ baseUrl: server.url, apiKey: KEY, retry: { minDelayMs: 1 } },
-      onKeyExpiring: (expiry) => void told.push(expiry),
+      onKeyExpiring: (expiry) => void reported.push(expiry),
     });
     for (let time = 0; time < 4; time += 1) await client.health();
     await server.close();
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { keyId: 'abcdefgh', expiresAt: END },
       { keyId: 'abcdefgh', expiresAt: LATER },
     ]);
@@ -58,14 +58,14 @@ describe('with the service', () => {
     const clock = (): number => Date.parse(TEST_NOW);
     const old = await issueKey(service.database, clock, 'all', { environment: 'test', lifetimeMs: null });
     const { issued } = await rotateKey(service.database, clock, old.details.id, 60_000);
-    const told: KeyExpiry[] = [];
-    const of = (apiKey: string) =>
-      createClient({ baseUrl: service.url, apiKey, onKeyExpiring: (expiry) => void told.push(expiry) });
-    expect(await of(issued.key).key()).toMatchObject({ id: issued.details.id, expires_at: null, partner: 'all' });
-    expect(told).toEqual([]);
-    const { id, expires_at: expiresAt, replaced_by } = await of(old.key).key();
+    const reported: KeyExpiry[] = [];
+    const clientOf = (apiKey: string) =>
+      createClient({ baseUrl: service.url, apiKey, onKeyExpiring: (expiry) => void reported.push(expiry) });
+    expect(await clientOf(issued.key).key()).toMatchObject({ id: issued.details.id, expires_at: null, partner: 'all' });
+    expect(reported).toEqual([]);
+    const { id, expires_at: expiresAt, replaced_by } = await clientOf(old.key).key();
     expect([id, replaced_by]).toEqual([old.details.id, issued.details.id]);
-    expect(told).toEqual([{ keyId: old.details.id, expiresAt }]);
+    expect(reported).toEqual([{ keyId: old.details.id, expiresAt }]);
     expect(expiresAt).toBe('2026-04-15T09:01:00.000Z');
   });
 });

@@ -45,10 +45,10 @@ test('the key is sent in the Authorization header only: it is in no URL, error, 
   expect(errors).toHaveLength(behaviours.length - 1);
   expect(server.received.map(({ authorization }) => authorization)).toEqual(behaviours.map(() => `Bearer ${KEY}`));
   const stacks = errors.map((error) => (error as Error).stack);
-  const shown = [seen, errors, stacks, server.received.map(({ url }) => url)].map((some) => [
+  const outputs = [seen, errors, stacks, server.received.map(({ url }) => url)].map((some) => [
     inspect(some, { depth: 12, showHidden: true }),
     JSON.stringify(some),
   ]);
-  expect(shown.flat().join('\n')).toContain('/health');
-  expect(shown.flat().join('\n')).not.toContain(KEY);
+  expect(outputs.flat().join('\n')).toContain('/health');
+  expect(outputs.flat().join('\n')).not.toContain(KEY);
 });

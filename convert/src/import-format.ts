@@ -11,7 +11,7 @@ export const KINDS = [
 
 export type Kind = (typeof KINDS)[number];
 
-/** The part of JSON Schema that describes records. A `format` of `instant` is a timestamp. */
+/** The part of JSON Schema that describes records. A `format` of `timestamp` is one of RFC 3339. */
 export interface Schema {
   readonly type: string | readonly string[];
   readonly format?: unknown;

@@ -46,5 +46,5 @@ export function firstText(...texts: (string | null | undefined)[]): string | nul
 }
 
 function valueAt(value: unknown, ...path: string[]): unknown {
-  return path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value);
+  return path.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), value);
 }

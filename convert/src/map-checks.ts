@@ -12,24 +12,24 @@ export function parseMapText(text: string, name: string): JsonObject {
   return getObject(map, name);
 }
 
-/** @param at the place in the map, which begins the message. */
-export function getObject(value: unknown, at: string): JsonObject {
-  if (!isObject(value)) throw new InputError(`${at} must be an object`);
+/** @param path the place in the map, which begins the message. */
+export function getObject(value: unknown, path: string): JsonObject {
+  if (!isObject(value)) throw new InputError(`${path} must be an object`);
   return value;
 }
 
 /** The strings at a place in a map that takes one or several; none if it is absent. */
-export function getTexts(value: unknown = [], at: string): string[] {
+export function getTexts(value: unknown = [], path: string): string[] {
   const texts: unknown[] = [value].flat();
   if (!texts.every((text) => typeof text === 'string')) {
-    throw new InputError(`${at} must be a string or a list of strings`);
+    throw new InputError(`${path} must be a string or a list of strings`);
   }
   return texts;
 }
 
 /** @throws InputError if an object has other keys than these. */
-export function refuseUnknown(value: JsonObject, accepted: readonly string[], at: string): void {
+export function refuseUnknown(value: JsonObject, accepted: readonly string[], path: string): void {
   const unknown = Object.keys(value).find((key) => !accepted.includes(key));
   if (unknown !== undefined)
-    throw new InputError(`${at}: unknown ${JSON.stringify(unknown)}; accepted are ${accepted.join(', ')}`);
+    throw new InputError(`${path}: unknown ${JSON.stringify(unknown)}; accepted are ${accepted.join(', ')}`);
 }

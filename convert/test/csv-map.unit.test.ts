@@ -124,7 +124,7 @@ describe('a map with', () => {
   });
 
   test('a sketch marks every value that it could not place, and a map with marks is refused', async () => {
-    const rows = Array.from({ length: 300 }, (_, at) => `${at},Salt,open,3/1/2026,Works`);
+    const rows = Array.from({ length: 300 }, (_, index) => `${index},Salt,open,3/1/2026,Works`);
     const [path = ''] = filesOf({
       'bids.csv': [
         'Bid Number,Title,Status,Due Date,Department',

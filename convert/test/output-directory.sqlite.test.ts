@@ -67,13 +67,13 @@ function releases(count: number, title: string): string {
 test.each([
   ['while processes are converted', 'select * from part'],
   ['while records are written', 'select json from record'],
-])('an interruption %s leaves the directory as it was', { timeout: 60_000 }, async (_, at) => {
+])('an interruption %s leaves the directory as it was', { timeout: 60_000 }, async (_, statement) => {
   const [first = '', second = ''] = filesOf({ '1.json': releases(1, 'Old'), '2.json': releases(1_000, 'New') });
   const out = join(temporaryFolder(), 'out');
   await callPds(['convert', 'ocds', first, '--out', out], {});
   const before = readFileSync(join(out, 'solicitations.ndjson'), 'utf8');
   const words = ['convert', 'ocds', second, '--out', out];
-  const outcome = await runPdsSignalled(words, {}, { signal: 'SIGINT', at });
+  const outcome = await runPdsSignalled(words, {}, { signal: 'SIGINT', statement });
   expect(outcome).toMatchObject({ code: 130, stderr: expect.stringMatching(/nothing was written\.\n$/) as string });
   expect(readdirSync(out).sort()).toEqual(['lead-entities.ndjson', 'solicitations.ndjson']);
   expect(readFileSync(join(out, 'solicitations.ndjson'), 'utf8')).toBe(before);
@@ -102,7 +102,7 @@ test('a killed conversion leaves no temporary files', async () => {
   const [file = ''] = filesOf({ 'input.json': releases(1_000, 'T') });
   const [folder, temporary] = [temporaryFolder(), temporaryFolder()];
   const words = ['convert', 'ocds', file, '--out', join(folder, 'out')];
-  const signalled = { signal: 'SIGKILL', at: 'select json from record' } as const;
+  const signalled = { signal: 'SIGKILL', statement: 'select json from record' } as const;
   const { code } = await runPdsSignalled(words, { TMPDIR: temporary }, signalled);
   expect({ code, left: readdirSync(temporary) }).toEqual({ code: null, left: [] });
 });

@@ -23,7 +23,8 @@ test('counts the records that several rows gave, and these rows', () => {
 
 test('lists 100 different refusals, and counts the others', () => {
   const report = new ConversionReport();
-  for (let at = 0; at < 250; at += 1) report.refuse({ ...refusal, place: `line ${at}`, reason: `reason ${at}` });
+  for (let index = 0; index < 250; index += 1)
+    report.refuse({ ...refusal, place: `line ${index}`, reason: `reason ${index}` });
   expect(report.describeRefusals()).toHaveLength(101);
   expect(report.describeRefusals().at(-1)).toBe('and 150 others');
   expect(report.refused).toBe(250);
@@ -39,7 +40,8 @@ test('counts refused rows, not their fields', () => {
 test('lists the refusals that leave out records of a kind, and counts the others', () => {
   const report = new ConversionReport();
   report.refuse({ ...refusal, reason: 'of a bid', kinds: ['solicitations'] });
-  for (let at = 0; at < 120; at += 1) report.refuse({ ...refusal, reason: `${at}`, kinds: ['contracts', 'suppliers'] });
+  for (let index = 0; index < 120; index += 1)
+    report.refuse({ ...refusal, reason: `${index}`, kinds: ['contracts', 'suppliers'] });
   expect(report.describeRefusals('solicitations')).toEqual(['a.csv: line 2: status: of a bid']);
   expect(report.describeRefusals('suppliers').at(-1)).toBe('and 21 others');
   expect(report.describeRefusals('coops')).toEqual([]);
@@ -49,7 +51,7 @@ test('lists the refusals that leave out records of a kind, and counts the others
 
 test('counts under 100 names, which can be from the input', () => {
   const report = new ConversionReport();
-  for (let at = 0; at < 250; at += 1) report.dropped(`contracts with the status ${at}`);
+  for (let index = 0; index < 250; index += 1) report.dropped(`contracts with the status ${index}`);
   const { dropped } = report.json({}) as { dropped: Record<string, number> };
   expect(Object.keys(dropped)).toHaveLength(101);
   expect(dropped['others']).toBe(150);

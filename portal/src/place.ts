@@ -11,16 +11,16 @@ const blocks = [...document.querySelectorAll('.expressive-code')].filter((block)
   return text.includes(ORIGIN) || text.includes(KEY);
 });
 
-function replace(shown: string, actual: string): void {
+function replace(documented: string, actual: string): void {
   for (const block of blocks) {
     const texts = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
     while (texts.nextNode()) {
       const text = texts.currentNode as Text;
-      if (text.data.includes(shown)) text.data = text.data.replaceAll(shown, actual);
+      if (text.data.includes(documented)) text.data = text.data.replaceAll(documented, actual);
     }
     // The copy button holds the code.
     for (const button of block.querySelectorAll<HTMLElement>('[data-code]')) {
-      button.dataset.code = button.dataset.code?.replaceAll(shown, actual) ?? '';
+      button.dataset.code = button.dataset.code?.replaceAll(documented, actual) ?? '';
     }
   }
 }

@@ -272,5 +272,6 @@ function keyRows({ kysely }: Database) {
 function withState(key: Omit<KeyDetails, 'state'>, nowMs: number): KeyDetails {
   const { revokedAt, expiresAt } = key;
   const isExpired = expiresAt !== null && expiresAt <= formatTimestamp(nowMs);
-  return { ...key, state: revokedAt !== null ? 'revoked' : isExpired ? 'expired' : 'active' };
+  const unrevoked = isExpired ? 'expired' : 'active';
+  return { ...key, state: revokedAt === null ? unrevoked : 'revoked' };
 }

@@ -213,6 +213,6 @@ function describeFindings(findings: readonly IndexFindings[], success: (size: st
       return fail(INDEX, `the index of ${kind} has ${described.join(', ')}`, ADVICE);
     });
   if (failed.length > 0) return failed;
-  const sumOf = (of: 'records' | 'rows') => findings.reduce((sum, each) => sum + each[of], 0);
+  const sumOf = (field: 'records' | 'rows') => findings.reduce((sum, each) => sum + each[field], 0);
   return [ok(INDEX, success(`${sumOf('records')} records, ${sumOf('rows')} rows`))];
 }

@@ -9,7 +9,7 @@ import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { findBlockers } from './locks.ts';
 import { setTimeout as delay } from 'node:timers/promises';
-import { shownUrl } from '../printable.ts';
+import { displayUrlOf } from '../printable.ts';
 
 /** The primary's state, which the replica is compared with. */
 export interface PrimaryState {
@@ -24,7 +24,7 @@ export async function checkPrimary(
   environment: Environment,
   clock: Clock,
 ): Promise<{ findings: Finding[]; state: PrimaryState | null }> {
-  const about = `database ${shownUrl(url)}`;
+  const about = `database ${displayUrlOf(url)}`;
   let state: PrimaryState | null = null;
   const findings = await onPostgres({ about, url, setting: 'PDS_DATABASE_URL' }, async (database) => {
     const { findings: permissions, mayRead } = await checkPermissions(database);
@@ -129,7 +129,7 @@ const POLL_INTERVAL_MS = 100;
 
 /** Checks the replica. The primary serves the reads that a replica cannot. */
 export function checkReplica(url: string, primary: PrimaryState | null): Promise<Finding[]> {
-  const about = `replica ${shownUrl(url)}`;
+  const about = `replica ${displayUrlOf(url)}`;
   return onPostgres({ about, url, setting: 'PDS_REPLICA_URL' }, async (database) => [
     (await findMismatch(about, database, primary)) ?? (await checkProgress(about, database, primary)),
   ]);

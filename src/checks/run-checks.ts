@@ -7,7 +7,7 @@ import { checkRedis } from './redis.ts';
 import { checkSharedPort } from './shared-port.ts';
 import { checkFiles, checkSqlite } from './sqlite.ts';
 import ipaddr from 'ipaddr.js';
-import { shownUrl } from '../printable.ts';
+import { displayUrlOf } from '../printable.ts';
 
 /**
  * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs, if
@@ -51,7 +51,7 @@ export async function runChecks(
     replicaUrl === null
       ? []
       : await within(
-          `replica ${shownUrl(replicaUrl)}`,
+          `replica ${displayUrlOf(replicaUrl)}`,
           (error) => describe(error, { engine: 'postgres', url: replicaUrl }),
           () => checkReplica(replicaUrl, primary),
         );

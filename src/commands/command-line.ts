@@ -112,11 +112,11 @@ export function parseZone(text: string): string {
 }
 
 /** Parses a whole number within bounds. */
-export function wholeNumber(least: number, most: number, orElse = ''): (text: string) => number {
+export function wholeNumber(min: number, max: number, orElse = ''): (text: string) => number {
   return (text) => {
-    const number = integer(text, least, most);
+    const number = integer(text, min, max);
     if (number === undefined) {
-      throw new InvalidArgumentError(`Accepted: a whole number from ${least} to ${most}${orElse}.`);
+      throw new InvalidArgumentError(`Accepted: a whole number from ${min} to ${max}${orElse}.`);
     }
     return number;
   };
@@ -142,7 +142,7 @@ export function parseTime(text: string): string {
 }
 
 /** A number of records, or `all`. */
-export function parseShown(text: string): number {
+export function parseLimit(text: string): number {
   return text === 'all' ? Infinity : wholeNumber(0, 1_000_000_000, ', or "all"')(text);
 }
 

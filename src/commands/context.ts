@@ -39,11 +39,11 @@ export interface DatabaseSettings {
   readonly shouldPrepare?: boolean;
   /** True for a command that only reports: writes nothing. */
   readonly isDryRun?: boolean;
-  /** True for the command that resolves the `HISTORY_WARNING`. */
+  /** True for the command that resolves the `TIMELINE_WARNING`. */
   readonly recovers?: boolean;
 }
 
-export const HISTORY_WARNING =
+export const TIMELINE_WARNING =
   'The PostgreSQL server was promoted or restored after this database recorded its last timestamps, so changes that ' +
   'partners have seen may be lost. Run "pds recover", or the next sync of partners may miss reverted changes.';
 
@@ -85,10 +85,10 @@ export async function withDatabase<T>(
   const cutOff = prepares ? await announceInterrupted(database) : null;
   if (cutOff !== null)
     output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
-  if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${HISTORY_WARNING}`);
+  if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${TIMELINE_WARNING}`);
   const result = await work({ config, database, clock: Date.now, output });
   // Reported, since an empty database is often the wrong one.
-  if (isNew) output.note(`Created ${shownDatabase(config.database)} (PDS_DATABASE_URL).`);
+  if (isNew) output.note(`Created ${displayNameOf(config.database)} (PDS_DATABASE_URL).`);
   return result;
 }
 
@@ -127,7 +127,7 @@ export async function findSchemaState(
 }
 
 /** A database in a message, without its password. */
-export function shownDatabase(database: DatabaseConfig): string {
+export function displayNameOf(database: DatabaseConfig): string {
   return `the database ${databaseName(database)}`;
 }
 

@@ -11,7 +11,7 @@ import {
   NO_RESULT,
   onDatabase,
   parseAfter,
-  parseShown,
+  parseLimit,
   parseTime,
   parseZone,
   requireAnswer,
@@ -83,7 +83,7 @@ addCommand(program, 'diff', 'list what an import of a directory would change')
   .option(
     '--show <n>',
     'records to list of each kind and sort of change, or "all" (default: 20, or all with --json)',
-    parseShown,
+    parseLimit,
   )
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
   .action(run(async () => (await import('./actions/diff.ts')).diff, NO_RESULT));

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseConfig } from '../config.ts';
-import { shownUrl } from '../printable.ts';
+import { displayUrlOf } from '../printable.ts';
 import { describePostgresError } from './postgres/postgres-errors.ts';
 import { describeSqliteError, hasSqliteFiles, logBytes, sqliteFiles } from './sqlite/sqlite-files.ts';
 
@@ -26,7 +26,7 @@ export function pathOf(config: DatabaseConfig): string | null {
 
 /** A database's path, or its host, port and name: for messages, without a password. */
 export function databaseName(config: DatabaseConfig): string {
-  return byEngine(config, { sqlite: ({ path }) => path, postgres: ({ url }) => shownUrl(url) });
+  return byEngine(config, { sqlite: ({ path }) => path, postgres: ({ url }) => displayUrlOf(url) });
 }
 
 /**
@@ -57,6 +57,6 @@ export function describeDatabaseError(error: Error, config: DatabaseConfig): str
       const { catalog, access } = sqliteFiles(path);
       return describeSqliteError(error, [catalog, access]);
     },
-    postgres: ({ url }) => describePostgresError(error, shownUrl(url)),
+    postgres: ({ url }) => describePostgresError(error, displayUrlOf(url)),
   });
 }

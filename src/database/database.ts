@@ -122,7 +122,7 @@ export interface PoolState {
   /** Requests for a connection. */
   readonly waiting: number;
   /** The pool's limit. */
-  readonly most: number;
+  readonly max: number;
 }
 
 /**

@@ -41,8 +41,8 @@ export async function isRevisionLost(kysely: Kysely<Tables>, lost: Revision): Pr
 }
 
 /** The number in a revision: for display, and for ordering that affects nothing but speed. */
-export function numberOf(of: Revision): number {
-  return Number.parseInt(of, 10);
+export function numberOf(value: Revision): number {
+  return Number.parseInt(value, 10);
 }
 
 /**

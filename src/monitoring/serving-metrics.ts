@@ -117,7 +117,7 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     ]),
   );
   gauge('pds_database_max_connections', 'Maximum number of connections to PostgreSQL', () =>
-    ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.most }]),
+    ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.max }]),
   );
   gauge('pds_database_waiting_queries', 'Queries waiting for a connection to PostgreSQL', () =>
     ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.waiting }]),

@@ -157,11 +157,11 @@ async function readPart(
   const lines = [...linesOf(records.bytes, kind), ...removed.map((removedId) => removalOf(kind, removedId))]
     .filter((line) => lastRecord === null || compareBytewise(line.id, lastRecord) <= 0)
     .sort((one, other) => compareBytewise(one.id, other.id));
-  const shown = lines.slice(0, limit);
+  const page = lines.slice(0, limit);
   return {
-    bytes: Buffer.from(shown.map(({ text }) => `${text}\n`).join('')),
-    count: shown.length,
-    after: shown.length < lines.length ? (shown.at(-1)?.id ?? null) : (lastRecord ?? until),
+    bytes: Buffer.from(page.map(({ text }) => `${text}\n`).join('')),
+    count: page.length,
+    after: page.length < lines.length ? (page.at(-1)?.id ?? null) : (lastRecord ?? until),
   };
 }
 

@@ -120,7 +120,7 @@ export class ListedDepartures {
     this.#few = {
       catalog,
       scope,
-      ids: new Map(Array.from(ids, ([kind, of]) => [kind, [...of].sort(compareBytewise)])),
+      ids: new Map(Array.from(ids, ([kind, kindIds]) => [kind, [...kindIds].sort(compareBytewise)])),
     };
     return this.#few.ids;
   }
@@ -153,11 +153,11 @@ export class ListedDepartures {
       const behind = [...owners.values()].filter((owner) => owner.until === until);
       for (const batch of inBatches(behind, MAX_OWNERS)) {
         await nextTick();
-        const most = Math.min(rows, Math.floor(MAX_DEPARTURES / batch.length));
+        const maxRows = Math.min(rows, Math.floor(MAX_DEPARTURES / batch.length));
         const read = await database.run('departures by id', () => departuresById(database.engine), {
           kind,
           owners: JSON.stringify(batch.map((owner) => [owner.owner, owner.at, owner.until])),
-          rows: most,
+          rows: maxRows,
         });
         inState(catalog, firstRow(read));
         for (const { owner, first, departed } of read) {
@@ -166,7 +166,7 @@ export class ListedDepartures {
           for (const { id, release } of departures) if (first !== null && release >= first) found.add(id);
           const last = departures.at(-1);
           const ofOwner = owners.get(owner);
-          if (ofOwner === undefined || last === undefined || departures.length < most) owners.delete(owner);
+          if (ofOwner === undefined || last === undefined || departures.length < maxRows) owners.delete(owner);
           else ofOwner.until = last.id;
         }
       }
@@ -175,8 +175,8 @@ export class ListedDepartures {
 }
 
 function firstOf(ids: readonly string[], limit: number): DepartedRecords {
-  const shown = ids.slice(0, limit);
-  return { ids: shown, until: shown.length < ids.length ? (shown.at(-1) ?? null) : null };
+  const firstIds = ids.slice(0, limit);
+  return { ids: firstIds, until: firstIds.length < ids.length ? (firstIds.at(-1) ?? null) : null };
 }
 
 function firstInOrder(ids: readonly string[]): string | null {
@@ -186,7 +186,7 @@ function firstInOrder(ids: readonly string[]): string | null {
   );
 }
 
-/** The owners that a partner was granted, each with the timestamp after which it is told what leaves them. */
+/** The owners that a partner was granted, each with the timestamp after which the feed reports what leaves them. */
 function ownersIn(scope: Scope, { from }: ChangedSince): [owner: string, after: string][] {
   const { everythingSince } = scope;
   const grants = [

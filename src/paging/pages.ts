@@ -175,7 +175,7 @@ export function indexedListing(
 /** The single row of the page statement. */
 interface StatedPage extends SeenEvents {
   /** Number of records on the page: those whose texts do not exceed the parameter `bytes`. */
-  readonly shown: number;
+  readonly record_count: number;
   /** The texts, comma-separated. */
   readonly data: string | null;
   readonly last_key: string | null;
@@ -214,12 +214,12 @@ export async function readPage(
   let found = positions;
   // Texts of an equal share each fit into a page together, which is known without adding up their sizes.
   let page = await read(found, Math.floor(MAX_PAGE_BYTES / Math.max(1, found.length)));
-  if (page.shown < found.length) {
+  if (page.record_count < found.length) {
     found = await firstFitting(database, records, { catalog, found, maxBytes: MAX_PAGE_BYTES });
     page = await read(found, ANY_SIZE);
   }
-  if (page.shown !== found.length)
-    throw new Error(`the index names ${found.length - page.shown} records that are not stored`);
+  if (page.record_count !== found.length)
+    throw new Error(`the index names ${found.length - page.record_count} records that are not stored`);
   const last = found.at(-1);
   if (page.last_key !== null && last !== undefined) listing.remember?.(catalog, page.last_key, last);
   return { ...page, hasMore: hasMore || found.length < positions.length };
@@ -259,9 +259,9 @@ export function pageStatement(engine: Engine, listed: ListedRecords): RawBuilder
   return sql<StatedPage>`
     select seen.*, page.*
     from (${seenEvents}) as seen cross join (
-      select count(*) as shown, ${joinedTexts(engine, 'shown.text', 'shown.ordinal')} as data,
-        max(shown.key) as last_key, min(shown.changes_at) as changes_at
-      from (${listedTexts(engine, listed)}) as shown
+      select count(*) as record_count, ${joinedTexts(engine, 'texts.text', 'texts.ordinal')} as data,
+        max(texts.key) as last_key, min(texts.changes_at) as changes_at
+      from (${listedTexts(engine, listed)}) as texts
     ) as page`;
 }
 

@@ -167,9 +167,9 @@ async function sendChangesStream(
     listing: ChangesListing,
     from: FeedPosition,
     left: number,
-    most: number,
+    maxRecords: number,
   ) => {
-    const wanted = { position: from, limit: Math.min(most, left), now: formatTimestamp(clock()) };
+    const wanted = { position: from, limit: Math.min(maxRecords, left), now: formatTimestamp(clock()) };
     const piece = await readChanges(database, partner, listing, wanted);
     return { ...piece, hasMore: piece.next !== null && piece.count < left };
   };
@@ -203,9 +203,9 @@ async function sendChangesStream(
   async function* lines(): AsyncGenerator<Uint8Array> {
     let next: FeedPosition | null = null;
     let left = limit;
-    const read = (partner: Partner, most: number) => {
+    const read = (partner: Partner, maxRecords: number) => {
       checkKinds(partner, kindsOf(begun));
-      return readFrom(partner, begun, next ?? FEED_START, left, most);
+      return readFrom(partner, begun, next ?? FEED_START, left, maxRecords);
     };
     const pieces = { scope: row.scope, watermark, first: row };
     let charged = row.total;
@@ -257,7 +257,8 @@ function endOf(
   const { watermark, isComplete: reset } = listing;
   if (next === null) return { next_cursor: null, reset, watermark };
   // Later pages keep the mode and the kinds of the first.
-  const mode = reset ? 'complete' : listing.departures.areMany ? 'many' : 'changes';
+  const partialMode = listing.departures.areMany ? 'many' : 'changes';
+  const mode = reset ? 'complete' : partialMode;
   const after = [mode, kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
   return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, watermark: null };
 }

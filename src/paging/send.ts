@@ -31,7 +31,7 @@ import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
 import type { CsvColumn } from './csv.ts';
 import { sendStream } from './stream.ts';
 
-const NO_RECORDS = { shown: 0, data: null, last_key: null, changes_at: null, hasMore: false };
+const NO_RECORDS = { record_count: 0, data: null, last_key: null, changes_at: null, hasMore: false };
 
 interface ListRoute<Query, C> {
   readonly kind: Kind;
@@ -90,12 +90,12 @@ async function sendList(
       return since === null ? page : { ...inState(since.seen.catalog, page), ...since.seen };
     },
   });
-  const { data, shown, last_key, hasMore, changes_at } = row;
+  const { data, record_count, last_key, hasMore, changes_at } = row;
   const nextCursor =
     hasMore && last_key !== null ? encodeCursor(cursorSecret, cursorBinding, { after: last_key, watermark }) : null;
   return sendResponse(request, reply, {
     body: `{"data":[${data ?? ''}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
-    rows: shown,
+    rows: record_count,
     watermark,
     revision,
     goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),

@@ -80,8 +80,8 @@ export async function sendStream(
       const { catalog, partner_state, grants_changed_at } = seen;
       const { endpoint } = cursorBinding;
       const form = format === 'csv' ? csvHeader(columns) : format;
-      const of = [endpoint, form, request.parameters, catalog, partner_state, grants_changed_at, passed];
-      const etag = entityTag(JSON.stringify(of));
+      const taggedState = [endpoint, form, request.parameters, catalog, partner_state, grants_changed_at, passed];
+      const etag = entityTag(JSON.stringify(taggedState));
       const empty = { ...NO_PIECE, ...seen, etag, scope, total: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
       if (decodedCursor === null && since !== null && lastEvent(seen) < since.from) return empty;

@@ -53,8 +53,8 @@ export function lockReplaced(path: string): ReplacedDatabase {
   }
   const lastEvent = latestOf(
     EPOCH,
-    readTimestamp(catalog, 'select max(instant) as instant from publications'),
-    readTimestamp(access, 'select last_instant as instant from clock'),
+    readTimestamp(catalog, 'select max(instant) as at from publications'),
+    readTimestamp(access, 'select last_instant as at from clock'),
   );
   return {
     catalog,
@@ -96,7 +96,7 @@ function lockFile(path: string): ReplacedFile {
 /** `EPOCH` if it cannot be read. */
 function readTimestamp({ connection }: ReplacedFile, statement: string): string {
   try {
-    const timestamp = connection?.prepare(statement).get()?.['instant'];
+    const timestamp = connection?.prepare(statement).get()?.['at'];
     return typeof timestamp === 'string' ? timestamp : EPOCH;
   } catch {
     return EPOCH;

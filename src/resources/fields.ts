@@ -1,11 +1,11 @@
 import {
-  filledText as servedFilledText,
-  idText,
-  int64,
-  nullable as servedNullable,
-  object as servedObject,
+  filledTextSchema,
+  idSchema,
+  int64Schema,
+  nullableSchema,
+  objectSchema,
   refTo,
-  timestamp as servedTimestamp,
+  timestampSchema,
   type NamedSchema,
   type Schema,
 } from '../http/openapi/openapi-schemas.ts';
@@ -76,7 +76,7 @@ const ID: ImportSchema = {
 };
 const TIMESTAMP: ImportSchema = {
   type: 'string',
-  format: 'instant',
+  format: 'timestamp',
   description: 'must be an RFC 3339 date-time with an offset, such as 2026-04-15T09:00:00Z',
 };
 const INTEGER: ImportSchema = {
@@ -97,11 +97,11 @@ export function text(description: string, example?: string): Field<string, ''> {
 }
 
 export function filledText(description: string, example?: string): Field<string, ''> {
-  return field(FILLED_TEXT, servedFilledText(textsOf(description, example)));
+  return field(FILLED_TEXT, filledTextSchema(textsOf(description, example)));
 }
 
 export function id(description: string, example?: string): Field<string, ''> {
-  return field(ID, idText(textsOf(description, example)));
+  return field(ID, idSchema(textsOf(description, example)));
 }
 
 export function boolean(description: string): Field<boolean, ''> {
@@ -109,7 +109,7 @@ export function boolean(description: string): Field<boolean, ''> {
 }
 
 export function timestamp(description: string, example?: string): Field<string, ''> {
-  return field(TIMESTAMP, servedTimestamp(description, example));
+  return field(TIMESTAMP, timestampSchema(description, example));
 }
 
 /** @param options.reason reported for a value that is no such number. */
@@ -121,7 +121,7 @@ export function integer(
   const bound = minimum === undefined ? {} : { minimum };
   return field(
     { ...INTEGER, ...bound, ...(reason !== undefined && { description: reason }) },
-    int64({ ...bound, description, ...(example !== undefined && { examples: [example] }) }),
+    int64Schema({ ...bound, description, ...(example !== undefined && { examples: [example] }) }),
   );
 }
 
@@ -134,7 +134,7 @@ export function oneOf<const T extends string>(values: readonly T[], served: Sche
 export function nullable<T>({ imported, served }: Field<T, ''>): Field<T | null, ''> {
   return {
     imported: imported && orNull(imported),
-    served: served && servedNullable(served as Schema & { type: string }),
+    served: served && nullableSchema(served as Schema & { type: string }),
   };
 }
 
@@ -180,7 +180,7 @@ export interface Items<F extends Fields> {
 }
 
 export function items<F extends Fields>($id: string, description: string, fields: F): Items<F> {
-  return { fields, schema: servedObject(servedProperties(fields), { $id, description }) };
+  return { fields, schema: objectSchema(servedProperties(fields), { $id, description }) };
 }
 
 /** A list of objects. */
@@ -208,7 +208,7 @@ export function added<T>(imported: ImportSchema | null, served: Schema): Field<T
 
 /** The timestamp of a record's last update. An import can have it, for records of an empty database. */
 export function updatedAt(description: string): Field<never, ''> {
-  return added(TIMESTAMP, servedTimestamp(description));
+  return added(TIMESTAMP, timestampSchema(description));
 }
 
 /**

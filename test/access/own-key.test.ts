@@ -75,8 +75,8 @@ async function addUsage(
 describe('GET /v1/key', () => {
   test('shows the key and what its partner sees, to a partner that sees everything', async () => {
     const { name, key } = await makeSome({ everything: true, requestsPerMinute: 1_234 });
-    const { usage, ...shown } = await ownKey(key);
-    expect(shown).toEqual({
+    const { usage, ...details } = await ownKey(key);
+    expect(details).toEqual({
       id: idOf(key),
       environment: 'test',
       created_at: timestampAt(START_MS),

@@ -10,10 +10,10 @@ const WORDS: Readonly<Record<Shown, string>> = { own: 'its own', named: 'named b
 
 /** A row of the table: what each grant shows of a kind. */
 function rowOf(kind: Kind): string[] {
-  const shown = new Map(shownBy(kind));
+  const rules = new Map(shownBy(kind));
   const drafts = hasDrafts(kind) ? ' but drafts' : '';
   const cells = OWNER_KINDS.map((owner) => {
-    const records = shown.get(owner);
+    const records = rules.get(owner);
     if (RULES[kind] === null) return 'all';
     return records === undefined ? 'none' : WORDS[records] + drafts;
   });

@@ -108,8 +108,8 @@ test('the primary serves records if the replica is lost, and no request in fligh
   const statuses: number[] = [];
   let isDone = false;
   const clients = Array.from({ length: 4 }, async (_, client_) => {
-    for (let at = 0; !isDone; at += 1) {
-      statuses.push((await client.get(`/v1/contracts?q=w${client_}x${at}`, { key })).status);
+    for (let attempt = 0; !isDone; attempt += 1) {
+      statuses.push((await client.get(`/v1/contracts?q=w${client_}x${attempt}`, { key })).status);
     }
   });
   await replica.kill();
@@ -139,7 +139,9 @@ test('a listing that began at the primary continues there while the replica lags
   try {
     await list('/v1/coops');
     await replica.pauseReplay();
-    await publishCoops(...Array.from({ length: 30 }, (_, at) => `listing-${made}-${String(at).padStart(2, '0')}`));
+    await publishCoops(
+      ...Array.from({ length: 30 }, (_, index) => `listing-${made}-${String(index).padStart(2, '0')}`),
+    );
     // The other process knows of the import; this one gets the request before it can.
     const page = await first.get(`/v1/coops?limit=10`, { key });
     const { meta } = JSON.parse(page.body) as { meta: { next_cursor: string } };
@@ -253,12 +255,19 @@ test('a read that a replica cancels is repeated elsewhere', async () => {
   };
   const locks = new pg.Client(primary.url);
   await locks.connect();
+  // A lock is not a commit, so nothing else would write the log out soon.
+  const lock = async (table: string): Promise<void> => {
+    await locks.query(`lock table ${table} in access exclusive mode`);
+    await primary.query('select pg_switch_wal()');
+  };
   try {
     // The read waits for the first lock and holds what replay needs for the second, so replay cancels the read.
-    await locks.query('begin; lock table catalog.coops in access exclusive mode');
+    await locks.query('begin');
+    await lock('catalog.coops');
+    await replica.catchUp();
     const read = client.get('/v1/coops?limit=3', { key });
     await timeUntil(async () => (await countWaiting()) > 0);
-    await locks.query('lock table catalog.publications in access exclusive mode');
+    await lock('catalog.publications');
     await timeUntil(async () => (await countWaiting()) === 0);
     await locks.query('commit');
     expect((await read).status).toBe(200);

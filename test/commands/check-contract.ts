@@ -66,13 +66,13 @@ export function testProblems(problems: readonly Problem[]): void {
       const before = filesIn(setup.folder);
       for (const time of ['first', 'second']) {
         const { troubles } = await runCheck(setup);
-        const shown = troubles.map((line) =>
+        const reported = troubles.map((line) =>
           setup.folder === undefined ? line : line.replaceAll(setup.folder, 'DIR'),
         );
         const expected = reports.map((line): unknown =>
           typeof line === 'string' ? line : expect.stringMatching(line),
         );
-        expect(shown, time).toEqual(expected);
+        expect(reported, time).toEqual(expected);
       }
       expect(filesIn(setup.folder)).toEqual(before);
     },

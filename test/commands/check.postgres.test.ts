@@ -27,8 +27,8 @@ afterEach(async () => {
   for (const role of [reader, writer, stranger]) await onServer(`drop role if exists ${role}`);
 });
 
-function setup(change: (address: URL) => unknown = () => undefined, settings = {}, of = url): CheckSetup {
-  const address = new URL(of);
+function setup(change: (address: URL) => unknown = () => undefined, settings = {}, original = url): CheckSetup {
+  const address = new URL(original);
   address.password = 'sesame';
   change(address);
   return { settings: { PDS_DATABASE_URL: address.href, ...settings }, secrets: ['sesame'] };

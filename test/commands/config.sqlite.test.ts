@@ -22,14 +22,14 @@ const pds = (words: readonly string[], settings: Record<string, string> = {}): P
 const write = (name: string, ...lines: string[]): void =>
   writeFileSync(join(folder, name), lines.join('\n'), { mode: 0o600 });
 
-interface Shown {
+interface ShownSetting {
   ok: boolean;
   file: string | null;
   settings: { name: string; value: string | null; from: string; file: string | null; problem: string | null }[];
 }
 
-async function readShown(words: readonly string[], settings: Record<string, string> = {}): Promise<Shown> {
-  return JSON.parse((await pds([...words, '--json'], settings)).stdout) as Shown;
+async function readShown(words: readonly string[], settings: Record<string, string> = {}): Promise<ShownSetting> {
+  return JSON.parse((await pds([...words, '--json'], settings)).stdout) as ShownSetting;
 }
 
 /** The sources of a setting, besides its default. */

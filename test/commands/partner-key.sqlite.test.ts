@@ -91,9 +91,9 @@ describe('pds key', () => {
     expect(parseKey(key)?.environment).toBe('test');
     expect(stderr).toContain(key.slice(9, 17));
     for (const line of ['key list', 'key list acme --json', 'partner show acme', 'partner show acme --json']) {
-      const shown = await pds(line);
-      expect(shown.stdout).toContain(key.slice(9, 17));
-      expect(shown.stdout + shown.stderr + stderr).not.toContain(key.slice(18));
+      const output = await pds(line);
+      expect(output.stdout).toContain(key.slice(9, 17));
+      expect(output.stdout + output.stderr + stderr).not.toContain(key.slice(18));
     }
   });
 

@@ -27,7 +27,7 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Terminal {
   /** Everything shown so far. */
-  shown(): string;
+  output(): string;
   /** Waits until `text` is shown. */
   waitFor(text: string): Promise<void>;
   interrupt(): void;
@@ -42,7 +42,7 @@ function onTerminal(words: string, more: Record<string, string> = {}): Terminal 
   let text = '';
   child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
   return {
-    shown: () => text,
+    output: () => text,
     exited: once(child, 'close'),
     interrupt: () => child.stdin.write('\u0003'),
     type: (typed) => child.stdin.write(typed),
@@ -73,7 +73,7 @@ describe('pds serve on a terminal', { timeout: 60_000 }, () => {
     await terminal.waitFor('GET /v1/contracts 200');
     terminal.interrupt();
     await terminal.exited;
-    const text = stripVTControlCharacters(terminal.shown());
+    const text = stripVTControlCharacters(terminal.output());
     for (const line of [
       `API       ${origin}/v1`,
       `Portal    ${origin}/docs`,
@@ -101,7 +101,7 @@ describe('pds serve on a terminal', { timeout: 60_000 }, () => {
     await terminal.waitFor('GET /v1/coops 400');
     terminal.interrupt();
     await terminal.exited;
-    const text = stripVTControlCharacters(terminal.shown());
+    const text = stripVTControlCharacters(terminal.output());
     expect(
       Array.from(text.matchAll(/INFO: (GET \S.*?)\r\n/g), ([, line = '']) =>
         line.replace(/ in .* ms/, '').replace(/req_[\w-]+/, 'ID'),
@@ -120,19 +120,19 @@ describe('pds serve on a terminal', { timeout: 60_000 }, () => {
     await terminal.waitFor('Server listening');
     terminal.interrupt();
     await terminal.exited;
-    expect(terminal.shown()).toContain('{"level":30');
+    expect(terminal.output()).toContain('{"level":30');
   });
 });
 
 describe('colors', { timeout: 60_000 }, () => {
   test('are shown on a terminal and with FORCE_COLOR, but not with NO_COLOR or in a pipe', async () => {
-    const shown = async (more: Record<string, string>): Promise<string> => {
+    const outputOf = async (more: Record<string, string>): Promise<string> => {
       const terminal = onTerminal('partner list', more);
       await terminal.exited;
-      return terminal.shown();
+      return terminal.output();
     };
-    expect(await shown({})).toContain(`${ESCAPE}31merror:`);
-    expect(await shown({ NO_COLOR: '1' })).not.toContain(ESCAPE);
+    expect(await outputOf({})).toContain(`${ESCAPE}31merror:`);
+    expect(await outputOf({ NO_COLOR: '1' })).not.toContain(ESCAPE);
     expect((await piped('partner list')).text).not.toContain(ESCAPE);
     expect((await piped('partner list', { FORCE_COLOR: '1' })).text).toContain(ESCAPE);
   });
@@ -141,7 +141,7 @@ describe('colors', { timeout: 60_000 }, () => {
 test('the bar of an import fits in 80 columns, with an estimate only once there is one', async () => {
   const terminal = onTerminal(`import ${fileURLToPath(new URL('../../sample', import.meta.url))}`);
   await terminal.exited;
-  const frames = stripVTControlCharacters(terminal.shown().replaceAll(`${ESCAPE}1G`, '\n')).split(/[\r\n]+/);
+  const frames = stripVTControlCharacters(terminal.output().replaceAll(`${ESCAPE}1G`, '\n')).split(/[\r\n]+/);
   const bars = frames.filter((frame) => /^Importing .*%/.test(frame));
   expect(bars[0]).not.toContain('left');
   expect(bars.some((bar) => /\d records \| suppliers/.test(bar))).toBe(true);
@@ -166,7 +166,7 @@ describe('pds partner delete', { timeout: 120_000 }, () => {
       await terminal.waitFor('Delete acme? [y/N]');
       terminal.type(`${answer}\n`);
       await terminal.exited;
-      return stripVTControlCharacters(terminal.shown());
+      return stripVTControlCharacters(terminal.output());
     };
     const declined = await asking('');
     expect(declined).toContain('acme sees everything. Active keys: 1.');

@@ -65,10 +65,10 @@ test('tables have one line per row, whatever names were imported', async () => {
     return { config, database, clock: Date.now, output: createOutput(isJson, stream, stream) };
   };
   await show(context(false), 'acme');
-  const shown = linesOf(text);
-  expect(shown.filter((line) => /^co_\d+ +\S+Z +x/.test(line))).toHaveLength(NAMES);
+  const lines = linesOf(text);
+  expect(lines.filter((line) => /^co_\d+ +\S+Z +x/.test(line))).toHaveLength(NAMES);
   // Seven properties, an empty line, and the heading of the grants.
-  expect(shown).toHaveLength(NAMES + 9);
+  expect(lines).toHaveLength(NAMES + 9);
   await show(context(true), 'acme');
   expect(commandsIn(text)).toEqual([]);
   const { grants } = JSON.parse(text) as { grants: { coops: { name: string }[] } };
@@ -89,8 +89,8 @@ test('pds partner show, pds import and pds audit print hostile text as one line 
   expect(linesOf(imported.stderr).at(-1)).toMatch(/^Published data\\u001b\[2J\\nforged at \S+Z\.$/);
   await pds(['partner', 'create', 'acme']);
   await pds(['partner', 'grant', 'acme', '--lead-entity', 'le_a']);
-  const shown = linesOf((await pds(['partner', 'show', 'acme'])).stdout);
-  expect(shown.filter((line) => line.includes('Forged'))).toEqual([
+  const lines = linesOf((await pds(['partner', 'show', 'acme'])).stdout);
+  expect(lines.filter((line) => line.includes('Forged'))).toEqual([
     expect.stringMatching(
       /^le_a +\S+Z +City\\u001b\[2J\\u001b\]0;owned\\u0007\\nle_z .*Forged\\u202e\\u2028\\u009b31m\\u200b$/,
     ),

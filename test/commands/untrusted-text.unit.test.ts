@@ -7,7 +7,7 @@ import { printable as printableInMirror, printableJson as jsonInMirror } from '.
 import { printable, printableJson } from '../../src/printable.ts';
 import { commandingText, commandsIn } from '../support/process/terminal-text.ts';
 
-const linesOf = (shown: string): string[] => shown.split('\n').slice(0, -1);
+const linesOf = (output: string): string[] => output.split('\n').slice(0, -1);
 
 /** The output that `write` produces. */
 function written(isJson: boolean, write: (output: ReturnType<typeof createOutput>) => void): string {
@@ -25,11 +25,11 @@ function written(isJson: boolean, write: (output: ReturnType<typeof createOutput
 test('a table has one line per row and aligned columns, whatever its cells contain', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(commandingText, commandingText), { minLength: 1 }), (rows) => {
-      const shown = written(false, (output) => output.result(null, renderColumns(rows)));
-      expect(commandsIn(shown)).toEqual([]);
-      expect(linesOf(shown)).toHaveLength(rows.length);
+      const text = written(false, (output) => output.result(null, renderColumns(rows)));
+      expect(commandsIn(text)).toEqual([]);
+      expect(linesOf(text)).toHaveLength(rows.length);
       const width = Math.max(...rows.map(([first]) => printable(first).length));
-      expect(linesOf(shown).map((line) => line.slice(width, width + 2).trim())).toEqual(rows.map(() => ''));
+      expect(linesOf(text).map((line) => line.slice(width, width + 2).trim())).toEqual(rows.map(() => ''));
     }),
   );
 });
@@ -38,11 +38,11 @@ test('a message that quotes any text is one line', () => {
   fc.assert(
     fc.property(commandingText, (text) => {
       for (const write of ['note', 'done'] as const) {
-        const shown = written(false, (output) =>
+        const message = written(false, (output) =>
           write === 'note' ? output.note(`error: "${text}"`) : output.done(null, `error: "${text}"`),
         );
-        expect(commandsIn(shown)).toEqual([]);
-        expect(linesOf(shown)).toHaveLength(1);
+        expect(commandsIn(message)).toEqual([]);
+        expect(linesOf(message)).toHaveLength(1);
       }
     }),
   );
@@ -51,9 +51,9 @@ test('a message that quotes any text is one line', () => {
 test('JSON output is exact, and contains no control characters', () => {
   fc.assert(
     fc.property(fc.dictionary(commandingText, fc.oneof(commandingText, fc.string({ unit: 'binary' }))), (value) => {
-      const shown = written(true, (output) => output.result(value, ''));
-      expect(commandsIn(shown)).toEqual([]);
-      expect(JSON.parse(shown)).toEqual(value);
+      const text = written(true, (output) => output.result(value, ''));
+      expect(commandsIn(text)).toEqual([]);
+      expect(JSON.parse(text)).toEqual(value);
       for (const escape of [printableJson, jsonInMirror]) {
         expect(JSON.parse(escape(JSON.stringify(value)))).toEqual(value);
         expect(commandsIn(escape(JSON.stringify(value)))).toEqual([]);
@@ -68,9 +68,9 @@ test('a problem of an import is one line, whatever its file, field and reason co
       const problems = new ProblemList();
       problems.add({ file, line: 1, field, reason });
       expect(() => problems.throwIfAny()).toThrow();
-      const shown = written(false, (output) => output.note([describeProblem({ file, line: 1, field, reason })]));
-      expect(commandsIn(shown)).toEqual([]);
-      expect(linesOf(shown)).toHaveLength(1);
+      const text = written(false, (output) => output.note([describeProblem({ file, line: 1, field, reason })]));
+      expect(commandsIn(text)).toEqual([]);
+      expect(linesOf(text)).toHaveLength(1);
     }),
   );
 });

@@ -43,11 +43,11 @@ test("records outside a partner's scope are in none of its responses, and a requ
         for (const response of responses)
           expect(stringsIn(response.body).filter((text) => partner.ids.has(text))).toEqual([]);
         if (request.type === 'list') {
-          const shown = dataOf(...responses);
-          tally.recordsShown += shown.length;
+          const records = dataOf(...responses);
+          tally.recordsShown += records.length;
           // Partners whose grants have other timestamps get other syncs.
-          const isComparable = shown.length > 0 && request.filters['updated_since'] === undefined;
-          if (isComparable) expectPartOf(shown, dataOf(...(await getAll(everything, request))));
+          const isComparable = records.length > 0 && request.filters['updated_since'] === undefined;
+          if (isComparable) expectPartOf(records, dataOf(...(await getAll(everything, request))));
         }
         const unknown = withoutHidden(request, partner);
         if (unknown === null) continue;
@@ -94,8 +94,8 @@ test("another partner's cursor is rejected like a forged one", async () => {
 function hiddenFrom({ scope }: TestPartner): { ids: Set<string>; refs: Set<string> } {
   const { records: all } = model;
   const visible = model.visible(scope);
-  const missing = (ids: Iterable<string>, shown: { has(id: string): boolean }): string[] =>
-    [...ids].filter((id) => !shown.has(id));
+  const missing = (ids: Iterable<string>, found: { has(id: string): boolean }): string[] =>
+    [...ids].filter((id) => !found.has(id));
   return {
     ids: new Set([
       ...missing(all.contracts.keys(), visible.contracts),

@@ -27,8 +27,8 @@ export class ResponseCheck {
     const response = await this.#get(pathOf(request), { key: partner.key });
     if (request.type === 'count') {
       const { total } = JSON.parse(response.body) as { total: number };
-      expect(total).toBeGreaterThanOrEqual(this.#model.count(request.filters, partner.scope, 'least'));
-      expect(total).toBeLessThanOrEqual(this.#model.count(request.filters, partner.scope, 'most'));
+      expect(total).toBeGreaterThanOrEqual(this.#model.count(request.filters, partner.scope, 'min'));
+      expect(total).toBeLessThanOrEqual(this.#model.count(request.filters, partner.scope, 'max'));
       return;
     }
     const expected = this.#model.detail(request.kind, request.id, partner.scope, this.#now());
@@ -39,20 +39,20 @@ export class ResponseCheck {
   async #checkList(partner: TestPartner, request: ModelRequest & { type: 'list' }): Promise<void> {
     const { kind, filters } = request;
     const now = this.#now();
-    const most = this.#model.list(kind, filters, partner.scope, now, 'most');
+    const mayReturn = this.#model.list(kind, filters, partner.scope, now, 'max');
     // They differ only for `updated_since`, for records that became visible more than once.
-    const least =
-      filters['updated_since'] === undefined ? most : this.#model.list(kind, filters, partner.scope, now, 'least');
-    const smallestLimit = Math.min(100, Math.ceil(most.length / MAX_PAGES));
+    const mustReturn =
+      filters['updated_since'] === undefined ? mayReturn : this.#model.list(kind, filters, partner.scope, now, 'min');
+    const smallestLimit = Math.min(100, Math.ceil(mayReturn.length / MAX_PAGES));
     const limits = request.limits.map((limit) => Math.max(limit, smallestLimit));
     const pages = await listAllPages(this.#get, pathOf(request), partner.key, limits);
     for (const page of pages) expect(page.status, page.body).toBe(200);
     const listed = dataOf(...pages);
     const received = new Set(listed.map(keyOf));
-    const required = new Set(least.map(keyOf));
+    const required = new Set(mustReturn.map(keyOf));
     expectEqual(
       listed,
-      most.filter((record) => received.has(keyOf(record)) || required.has(keyOf(record))),
+      mayReturn.filter((record) => received.has(keyOf(record)) || required.has(keyOf(record))),
     );
     // Only the last page can be short, and none is empty.
     let left = listed.length;

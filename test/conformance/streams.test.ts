@@ -87,8 +87,10 @@ test.each(LISTS)('CSV has a line for each record, and its cells are the fields: 
     'content-disposition': `attachment; filename="${/^\/v1\/([a-z-]+)/.exec(path)?.[1]}.csv"`,
   });
   const rows: Record<string, string>[] = parse(body, { columns: true, record_delimiter: '\r\n' });
-  const cellOf = (value: unknown): string =>
-    value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
+  const cellOf = (value: unknown): string => {
+    if (value === null) return '';
+    return typeof value === 'string' ? value : JSON.stringify(value);
+  };
   const expected = records.map((record) =>
     Object.fromEntries(
       Object.entries(record).flatMap(([field, value]) => {

@@ -19,16 +19,19 @@ type Change = (dependencies: Dependencies) => Dependencies;
 
 const withManifest =
   (change: Partial<Dependencies['manifest']>): Change =>
-  (it) => ({ ...it, manifest: { ...it.manifest, ...change } });
+  (before) => ({ ...before, manifest: { ...before.manifest, ...change } });
 const withPackage =
   (folder: string, change: object): Change =>
-  (it) => ({
-    ...it,
-    lock: { ...it.lock, packages: { ...it.lock.packages, [folder]: { ...it.lock.packages[folder], ...change } } },
+  (before) => ({
+    ...before,
+    lock: {
+      ...before.lock,
+      packages: { ...before.lock.packages, [folder]: { ...before.lock.packages[folder], ...change } },
+    },
   });
 const inTools =
   (change: Change): Change =>
-  (it) => ({ ...it, tools: change({ ...it, ...it.tools }) });
+  (before) => ({ ...before, tools: change({ ...before, ...before.tools }) });
 const fastify = 'node_modules/fastify';
 
 describe('the dependency check reports', () => {
@@ -96,12 +99,12 @@ describe('the dependency check reports', () => {
     ['no license', withPackage(fastify, { license: undefined }), /fastify .* none/],
     [
       'a dependency without a reason',
-      (it) => ({ ...it, guide: it.guide.replace('`pg`', '`gp`') }),
+      (before) => ({ ...before, guide: before.guide.replace('`pg`', '`gp`') }),
       /does not say what pg is for/,
     ],
     [
       'a reason without a dependency',
-      (it) => ({ ...it, guide: `${it.guide}\n| \`left-pad\` | pads |\n` }),
+      (before) => ({ ...before, guide: `${before.guide}\n| \`left-pad\` | pads |\n` }),
       /lists left-pad, which is not a dependency/,
     ],
     [
@@ -111,19 +114,22 @@ describe('the dependency check reports', () => {
     ],
     [
       'an import of a development dependency',
-      (it) => ({ ...it, sources: { ...it.sources, 'src/x.ts': "import fc from 'fast-check';" } }),
+      (before) => ({ ...before, sources: { ...before.sources, 'src/x.ts': "import fc from 'fast-check';" } }),
       /src\/x.ts imports fast-check/,
     ],
     [
       'an import of `convert/` that its own package.json lacks',
-      (it) => ({ ...it, convert: { ...it.convert, sources: { 'convert/src/x.ts': "import pg from 'pg';" } } }),
+      (before) => ({
+        ...before,
+        convert: { ...before.convert, sources: { 'convert/src/x.ts': "import pg from 'pg';" } },
+      }),
       /convert\/src\/x.ts imports pg/,
     ],
     [
       'a version of `convert/` that the lock file lacks',
-      (it) => ({
-        ...it,
-        convert: { ...it.convert, manifest: { ...it.convert.manifest, dependencies: { luxon: '1.0.0' } } },
+      (before) => ({
+        ...before,
+        convert: { ...before.convert, manifest: { ...before.convert.manifest, dependencies: { luxon: '1.0.0' } } },
       }),
       /luxon: package.json has 1.0.0/,
     ],

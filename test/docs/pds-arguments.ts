@@ -16,12 +16,12 @@ export function findPdsCommands(text: string): string[][] {
 export function findProblem(words: readonly string[]): string | null {
   let command: Command = program;
   let positionals = 0;
-  for (let at = 0; at < words.length; at += 1) {
-    const word = words[at] ?? '';
+  for (let index = 0; index < words.length; index += 1) {
+    const word = words[index] ?? '';
     if (word.startsWith('--')) {
       const option = command.options.find(({ long }) => long === word.split('=')[0]);
       if (option === undefined && word !== '--help') return `"pds ${words.join(' ')}": there is no option ${word}`;
-      if (option?.required === true && !word.includes('=')) at += 1;
+      if (option?.required === true && !word.includes('=')) index += 1;
     } else if (command.commands.length > 0) {
       const next = command.commands.find((one) => one.name() === word);
       if (next === undefined && word !== 'help') return `"pds ${words.join(' ')}": there is no command ${word}`;

@@ -38,10 +38,10 @@ test.skipIf(NO_DISK !== null)(
     });
     const client = createClient(`http://127.0.0.1:${await serving.port()}`);
     stack.defer(() => client.close());
-    const shown = async (path: string): Promise<number> => versionOf([(await client.get(path, { key })).body]);
+    const servedVersion = async (path: string): Promise<number> => versionOf([(await client.get(path, { key })).body]);
     // Short enough to be cached on the first request.
     const kept = '/v1/solicitations?limit=1';
-    expect(await shown(kept)).toBe(1);
+    expect(await servedVersion(kept)).toBe(1);
 
     const pds = (...words: string[]): Promise<Outcome> => runPds(words, { PDS_DATABASE_URL: databaseUrlOf(config) });
     await withImportDirectory(catalogVersion(2), async (directory) => {
@@ -50,13 +50,13 @@ test.skipIf(NO_DISK !== null)(
         code: 1,
         stderr: expect.stringContaining('no space is left on the disk') as string,
       });
-      expect(await shown('/v1/solicitations?limit=2')).toBe(2);
+      expect(await servedVersion('/v1/solicitations?limit=2')).toBe(2);
       disk.free();
       const again = await pds('import', directory);
       expect(again.stderr).toMatch(/^Completed the import published at .*, which was interrupted after its commit\.$/m);
       expect(again.stderr).toContain('Nothing changed, so nothing was published.');
       const announcedAt = performance.now();
-      while ((await shown(kept)) === 1) expect(performance.now() - announcedAt).toBeLessThan(5_000);
+      while ((await servedVersion(kept)) === 1) expect(performance.now() - announcedAt).toBeLessThan(5_000);
     });
   },
 );

@@ -86,7 +86,7 @@ test.each([
     const before = await releases();
     const renamed = { ...supplier('sup_1'), name: 'Renamed' };
     writeFileSync(join(folder, 'suppliers.ndjson'), JSON.stringify(renamed));
-    const outcome = await runPdsSignalled(['import', folder], settings, { signal, at: 'select distinct' });
+    const outcome = await runPdsSignalled(['import', folder], settings, { signal, statement: 'select distinct' });
     expect(outcome).toMatchObject({ code, stderr: 'Interrupted; nothing was published.\n' });
     expect(await releases()).toEqual(before);
     expect(await runPds(['import', folder], settings)).toMatchObject({

@@ -49,9 +49,9 @@ function throughProxy(): string {
   return url.href;
 }
 
-async function timed(path: string, of = key): Promise<HttpResponse & { ms: number }> {
+async function timed(path: string, ownKey = key): Promise<HttpResponse & { ms: number }> {
   const startedAt = performance.now();
-  const answer = await client.get(path, { key: of });
+  const answer = await client.get(path, { key: ownKey });
   return { ...answer, ms: performance.now() - startedAt };
 }
 
@@ -114,7 +114,7 @@ test('if PostgreSQL is out of connections, requests use existing ones, and witho
   try {
     expect((await other.get('/v1/coops', { key })).status).toBe(200);
     // Each waits for a connection for a second at most, and a busy machine takes long.
-    const paths = Array.from({ length: 8 }, (_, at) => `/v1/contracts?limit=${1 + at}`);
+    const paths = Array.from({ length: 8 }, (_, index) => `/v1/contracts?limit=${1 + index}`);
     const answers = await Promise.all(paths.map((path) => other.get(path, { key })));
     expect(answers.map(({ status }) => status)).toEqual(paths.map(() => 200));
 
@@ -180,7 +180,7 @@ test('while slow queries use every connection, a revoked key is refused within a
   expect((await timed(KNOWN, unusedKey)).status).toBe(200);
   try {
     await locker.query('begin; lock table catalog.contracts in access exclusive mode');
-    const slow = Array.from({ length: 40 }, (_, at) => timed(`/v1/contracts?limit=${at + 2}`));
+    const slow = Array.from({ length: 40 }, (_, index) => timed(`/v1/contracts?limit=${index + 2}`));
     await revokeKey(made.database, Date.now, unusedKey.split('_')[2] ?? '');
     const startedAt = performance.now();
     while ((await timed(KNOWN, unusedKey)).status === 200) await delay(20);

@@ -159,8 +159,8 @@ const unexpected = fc.constantFrom<HeaderLine>(
 );
 
 /** Null in all but one of N cases. */
-function rarely<T>(of: number, value: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
-  return fc.oneof({ weight: of - 1, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
+function rarely<T>(outOf: number, value: fc.Arbitrary<T>): fc.Arbitrary<T | null> {
+  return fc.oneof({ weight: outOf - 1, arbitrary: fc.constant(null) }, { weight: 1, arbitrary: value });
 }
 
 /** Headers of an HTTP/1.1 request with one Host header, or sometimes two. */

@@ -182,8 +182,8 @@ test.each(fuzzRuns('http', REQUESTS))(
         response,
       );
       expect(faults, headOf(bytes)).toEqual([]);
-      const shown = response.body.toString('latin1') + [...response.headers.values()].join();
-      for (const key of material.keys.good) expect(shown.includes(key), 'a key in a response').toBe(false);
+      const sent = response.body.toString('latin1') + [...response.headers.values()].join();
+      for (const key of material.keys.good) expect(sent.includes(key), 'a key in a response').toBe(false);
       if (response.status === 200 && request.method === 'GET' && target.template?.startsWith('/v1') === true) {
         await expectSameResponseAgain(request, response);
       }

@@ -15,14 +15,12 @@ export interface ImportDirectory {
 /** A mutation of one record. */
 const recordChanges = fc
   .tuple(fc.nat(1_000_000), fc.constantFrom('record', 'line', 'line', 'twice', 'dangling' as const))
-  .chain(([place, sort]) =>
-    (sort === 'record'
-      ? malformedRecord
-      : sort === 'line'
-        ? malformedLine
-        : fc.constant<Malformed>({ verdict: 'wrong', change: sort })
-    ).map((malformed) => ({ place, malformed })),
-  );
+  .chain(([place, sort]) => malformedOf(sort).map((malformed) => ({ place, malformed })));
+
+function malformedOf(sort: 'record' | 'line' | 'twice' | 'dangling'): fc.Arbitrary<Malformed> {
+  if (sort === 'record') return malformedRecord;
+  return sort === 'line' ? malformedLine : fc.constant<Malformed>({ verdict: 'wrong', change: sort });
+}
 
 interface RecordChange {
   readonly place: number;
@@ -57,8 +55,8 @@ const fileChanges: fc.Arbitrary<(bytes: Buffer) => Buffer> = fc.oneof(
   fc
     .tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.uint8Array({ maxLength: 8 }))
     .map(([place, more]) => (bytes: Buffer) => {
-      const at = Math.floor(place * bytes.length);
-      return Buffer.concat([bytes.subarray(0, at), more, bytes.subarray(at)]);
+      const offset = Math.floor(place * bytes.length);
+      return Buffer.concat([bytes.subarray(0, offset), more, bytes.subarray(offset)]);
     }),
   fc.constant((bytes: Buffer) => Buffer.concat([bytes, Buffer.from('trailing garbage')])),
 );
@@ -96,12 +94,13 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
       ...changes.map(({ malformed }) => malformed.verdict),
       ...(fileChange === null ? [] : ['unsure' as const]),
     ]);
+    // A second mutation can undo the first.
+    const brokenVerdict = verdicts.has('unsure') || changes.length > 1 ? 'unsure' : 'wrong';
     const text = files.map(([name, bytes]) => `${name}:\n${bytes.toString('utf8').slice(0, 1_000)}`).join('\n');
     return {
       [fc.toStringMethod]: () => text,
       files: Object.fromEntries(files),
-      // A second mutation can undo the first.
-      verdict: verdicts.size === 0 ? 'right' : verdicts.has('unsure') || changes.length > 1 ? 'unsure' : 'wrong',
+      verdict: verdicts.size === 0 ? 'right' : brokenVerdict,
       catalog,
     };
   });

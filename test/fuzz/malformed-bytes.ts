@@ -45,28 +45,28 @@ type Mutation = (bytes: string) => string;
 const mutation: fc.Arbitrary<Mutation> = fc.oneof(
   fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(...PIECES)).map(([share, piece]): Mutation => {
     return (bytes) => {
-      const at = Math.floor(share * bytes.length);
-      return bytes.slice(0, at) + piece + bytes.slice(at);
+      const offset = Math.floor(share * bytes.length);
+      return bytes.slice(0, offset) + piece + bytes.slice(offset);
     };
   }),
   // At the start of a line, as a header.
   fc.tuple(fc.nat(20), fc.constantFrom(...PIECES)).map(([line, piece]): Mutation => {
     return (bytes) => {
       const lines = bytes.split('\r\n');
-      const at = Math.min(line, lines.length - 1);
-      return [...lines.slice(0, at), piece + (lines[at] ?? ''), ...lines.slice(at + 1)].join('\r\n');
+      const index = Math.min(line, lines.length - 1);
+      return [...lines.slice(0, index), piece + (lines[index] ?? ''), ...lines.slice(index + 1)].join('\r\n');
     };
   }),
   fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(30)).map(([share, length]): Mutation => {
     return (bytes) => {
-      const at = Math.floor(share * bytes.length);
-      return bytes.slice(0, at) + bytes.slice(at + length);
+      const offset = Math.floor(share * bytes.length);
+      return bytes.slice(0, offset) + bytes.slice(offset + length);
     };
   }),
   fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(255)).map(([share, byte]): Mutation => {
     return (bytes) => {
-      const at = Math.floor(share * bytes.length);
-      return bytes.slice(0, at) + String.fromCharCode(byte) + bytes.slice(at + 1);
+      const offset = Math.floor(share * bytes.length);
+      return bytes.slice(0, offset) + String.fromCharCode(byte) + bytes.slice(offset + 1);
     };
   }),
   fc.constant<Mutation>((bytes) => bytes + bytes),

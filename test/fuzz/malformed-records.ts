@@ -180,8 +180,8 @@ export const malformedLine: fc.Arbitrary<Malformed> = fc.oneof(
     .map(([part, piece]): Malformed => ({
       verdict: 'unsure',
       change: (line) => {
-        const at = Math.floor(part * line.length);
-        return line.slice(0, at) + piece + line.slice(at);
+        const offset = Math.floor(part * line.length);
+        return line.slice(0, offset) + piece + line.slice(offset);
       },
     })),
   fc

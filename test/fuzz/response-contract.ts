@@ -175,16 +175,15 @@ function faultsOfStream(media: string, headers: ReadonlyMap<string, string>, bod
   return faults;
 }
 
+const DECOMPRESS: Readonly<Record<string, (body: Buffer) => Buffer>> = {
+  br: (body) => brotliDecompressSync(body),
+  gzip: (body) => gunzipSync(body),
+  zstd: (body) => zstdDecompressSync(body),
+};
+
 /** The text of a body, decompressed by its Content-Encoding. */
 export function decodeBody(headers: ReadonlyMap<string, string>, body: Buffer): string {
   const encoding = headers.get('content-encoding');
-  const bytes =
-    encoding === 'br'
-      ? brotliDecompressSync(body)
-      : encoding === 'gzip'
-        ? gunzipSync(body)
-        : encoding === 'zstd'
-          ? zstdDecompressSync(body)
-          : body;
-  return bytes.toString('utf8');
+  const decompress = DECOMPRESS[encoding ?? ''];
+  return (decompress === undefined ? body : decompress(body)).toString('utf8');
 }

@@ -35,8 +35,8 @@ const timestamp = fc.oneof(
 const whole = fc.oneof(fc.integer({ min: 0, max: 1_000 }), fc.constantFrom(Number.MAX_SAFE_INTEGER, 2 ** 31, 2 ** 32));
 
 /** Ids of a kind: some of the pool, each with or without the kind as prefix. */
-const idsOf = (kind: string, most: number): fc.Arbitrary<string[]> =>
-  fc.subarray([...ID_POOL, ...ID_POOL.map((id) => `${kind}_${id}`.slice(0, 64))], { minLength: 1, maxLength: most });
+const idsOf = (kind: string, max: number): fc.Arbitrary<string[]> =>
+  fc.subarray([...ID_POOL, ...ID_POOL.map((id) => `${kind}_${id}`.slice(0, 64))], { minLength: 1, maxLength: max });
 
 const named = (id: string): fc.Arbitrary<CatalogRecord> => fc.record({ id: fc.constant(id), name: awkwardName });
 

@@ -184,25 +184,28 @@ describe('the OpenAPI document', () => {
     const described: [string, string | undefined][] = [];
     const add = (where: string, description: string | undefined) => described.push([where, description]);
     for (const [name, schema] of Object.entries(schemas)) {
-      for (const [where, it] of schemasWithin(schema, name)) {
+      for (const [where, inner] of schemasWithin(schema, name)) {
         // A bare reference has its target's description, and null needs none.
-        if (it.type !== 'null') add(where, it.description ?? it.$ref);
+        if (inner.type !== 'null') add(where, inner.description ?? inner.$ref);
       }
     }
     for (const [path, { summary, description, parameters = [], responses }] of operations()) {
       add(`${path} (summary)`, summary);
       add(path, description);
-      for (const it of parameters) add(`${path} ${it.name}`, it.description ?? it.schema.$ref);
-      for (const [status, it] of Object.entries(responses)) add(`${path} ${status}`, it.description ?? it.$ref);
+      for (const parameter of parameters)
+        add(`${path} ${parameter.name}`, parameter.description ?? parameter.schema.$ref);
+      for (const [status, response] of Object.entries(responses))
+        add(`${path} ${status}`, response.description ?? response.$ref);
     }
-    for (const [name, it] of Object.entries({ ...shared, ...headers })) add(name, it.description);
+    for (const [name, header] of Object.entries({ ...shared, ...headers })) add(name, header.description);
     expect(described.filter(([, description]) => (description ?? '') === '')).toEqual([]);
     expect(described.length).toBeGreaterThan(200);
   });
 
   test('has the bounds of parameters and pages', () => {
     const parametersOf = (path: string) => document.paths[path]?.get.parameters ?? [];
-    const schemaOf = (path: string, name: string) => parametersOf(path).find((it) => it.name === name)?.schema;
+    const schemaOf = (path: string, name: string) =>
+      parametersOf(path).find((parameter) => parameter.name === name)?.schema;
     expect(schemaOf('/v1/contracts', 'q')?.maxLength).toBe(200);
     expect(schemaOf('/v1/suppliers', 'state')).toMatchObject({ maxLength: 2, pattern: '^[A-Za-z]{2}$' });
     for (const path of LISTS) {
@@ -215,7 +218,9 @@ describe('the OpenAPI document', () => {
 
   test('describes conditional requests on every path under /v1, HEAD, and the 405 of other methods', () => {
     for (const [path, { parameters = [], responses }] of operations()) {
-      const isConditional = parameters.some((it) => it.in === 'header' && it.name === 'If-None-Match');
+      const isConditional = parameters.some(
+        (parameter) => parameter.in === 'header' && parameter.name === 'If-None-Match',
+      );
       expect(isConditional, path).toBe(path !== '/health');
       expect('304' in responses, path).toBe(path !== '/health');
       expect(responses, path).toHaveProperty('405');

@@ -58,9 +58,13 @@ class Reader {
 
   constructor(database: OpenDatabase, cacheBytes: number) {
     const sets = new SetCache(cacheBytes);
-    const of = (kind: IndexedKind): RecordIndex => new RecordIndex(database, kind, sets);
+    const indexOf = (kind: IndexedKind): RecordIndex => new RecordIndex(database, kind, sets);
     this.#database = database;
-    this.#indexes = { suppliers: of('suppliers'), contracts: of('contracts'), solicitations: of('solicitations') };
+    this.#indexes = {
+      suppliers: indexOf('suppliers'),
+      contracts: indexOf('contracts'),
+      solicitations: indexOf('solicitations'),
+    };
   }
 
   /** The conditions of a list or count, by the service's own filters. */
@@ -100,9 +104,9 @@ class Reader {
         forget: () => listing.forget?.(),
         read: (partner) => readPage(this.#database, listing, partner, { since: null, after, limit, now: NEW }),
       });
-      const { data, shown, last_key, hasMore } = row;
+      const { data, record_count, last_key, hasMore } = row;
       const page = JSON.parse(`[${data ?? ''}]`) as { id: string }[];
-      expect([page.length, page.at(-1)?.id ?? null]).toEqual([shown, last_key]);
+      expect([page.length, page.at(-1)?.id ?? null]).toEqual([record_count, last_key]);
       ids.push(...page.map(({ id }) => id));
       if (!hasMore) return { ids, next };
       expect(page).toHaveLength(limit);

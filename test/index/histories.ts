@@ -7,7 +7,7 @@ import type { IndexedKind } from '../../src/kinds.ts';
 /** The change that one import makes to a record of each kind. */
 interface RecordChange {
   /** The index of its id in `IDS`. */
-  readonly place: number;
+  readonly idIndex: number;
   readonly isRemoved: boolean;
 }
 
@@ -79,16 +79,16 @@ const DEADLINES = [
 ];
 
 const words = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 3 }).map((list) => list.join(' '));
-const place = fc.nat(IDS.length - 1);
+const idIndex = fc.nat(IDS.length - 1);
 const isRemoved = fc.nat(5).map((number) => number === 0);
 
 const changes = <T extends RecordChange>(change: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
-  fc.uniqueArray(change, { selector: (it) => it.place, minLength: 2, maxLength: 30, size: 'max' });
+  fc.uniqueArray(change, { selector: ({ idIndex: index }) => index, minLength: 2, maxLength: 30, size: 'max' });
 
 export const releases: fc.Arbitrary<Release> = fc.record({
   suppliers: changes(
     fc.record({
-      ...{ place, isRemoved, words },
+      ...{ idIndex, isRemoved, words },
       state: fc.constantFrom('PA', 'OH', 'MD'),
       certifications: fc.subarray(CERTIFICATIONS),
       services: fc.subarray(SERVICES),
@@ -96,16 +96,16 @@ export const releases: fc.Arbitrary<Release> = fc.record({
   ),
   contracts: changes(
     fc.record({
-      ...{ place, isRemoved, words },
+      ...{ idIndex, isRemoved, words },
       leadEntity: fc.constantFrom(...LEAD_ENTITIES),
       coop: fc.constantFrom(null, ...COOPS),
-      suppliers: fc.uniqueArray(place, { maxLength: 4 }),
+      suppliers: fc.uniqueArray(idIndex, { maxLength: 4 }),
       services: fc.subarray(SERVICES),
     }),
   ),
   solicitations: changes(
     fc.record({
-      ...{ place, isRemoved, words },
+      ...{ idIndex, isRemoved, words },
       leadEntity: fc.constantFrom(...LEAD_ENTITIES),
       status: fc.constantFrom('draft', 'open', 'closed', 'awarded'),
       closeAt: fc.constantFrom(null, ...DEADLINES),
@@ -211,7 +211,7 @@ export function applyTo(catalog: PlainCatalog, release: Release): ImportLines {
     else held.set(id, line);
     (files[kind] ??= []).push(line ?? { id, deleted: true });
   };
-  const idAt = (at: number): string => IDS[at] ?? '';
+  const idAt = (index: number): string => IDS[index] ?? '';
 
   for (const { kind, name } of release.renamed) {
     const [first] = lines[kind].values();
@@ -221,15 +221,15 @@ export function applyTo(catalog: PlainCatalog, release: Release): ImportLines {
   if (release.certificationType !== null && held !== undefined) {
     put('certifications', 'MBE', { ...held, type: release.certificationType });
   }
-  for (const change of release.suppliers.filter((it) => !it.isRemoved)) {
+  for (const change of release.suppliers.filter((supplier) => !supplier.isRemoved)) {
     const { words: about, state, certifications, services } = change;
-    const id = idAt(change.place);
+    const id = idAt(change.idIndex);
     const line = { ...supplier(id), states_served: [state], certifications, city_service_ids: services };
     // Half of the suppliers have the words in `name`, which lists serve, half in `about`, which they only search.
-    put('suppliers', id, change.place % 2 === 0 ? { ...line, about } : { ...line, name: about });
+    put('suppliers', id, change.idIndex % 2 === 0 ? { ...line, about } : { ...line, name: about });
   }
   for (const change of release.contracts) {
-    const id = idAt(change.place);
+    const id = idAt(change.idIndex);
     const { words: summary, leadEntity: lead_entity_id, coop: coop_id, services: city_service_ids } = change;
     const supplier_ids = change.suppliers.map(idAt).filter((named) => lines.suppliers.has(named));
     const line = { ...contract(id), summary, lead_entity_id, coop_id, supplier_ids, city_service_ids };
@@ -237,14 +237,14 @@ export function applyTo(catalog: PlainCatalog, release: Release): ImportLines {
   }
   // A supplier that a contract references cannot be removed.
   const named = new Set([...lines.contracts.values()].flatMap(({ supplier_ids }) => supplier_ids));
-  for (const { place: at } of release.suppliers.filter((it) => it.isRemoved)) {
-    if (!named.has(idAt(at))) put('suppliers', idAt(at), null);
+  for (const { idIndex: index } of release.suppliers.filter((supplier) => supplier.isRemoved)) {
+    if (!named.has(idAt(index))) put('suppliers', idAt(index), null);
   }
   for (const change of release.solicitations) {
-    const id = idAt(change.place);
+    const id = idAt(change.idIndex);
     const { words: description, leadEntity: lead_entity_id, status, closeAt: close_at, hasNotice } = change;
     const notices = hasNotice ? [{ id: 1, title: 'Notice', body: 'Text', created_at: '2026-01-01T00:00:00Z' }] : [];
-    const line = { ...solicitation(id, change.place + 1), description, lead_entity_id, status, close_at, notices };
+    const line = { ...solicitation(id, change.idIndex + 1), description, lead_entity_id, status, close_at, notices };
     put('solicitations', id, change.isRemoved ? null : line);
   }
   return release.isReplaced ? catalog.allLines() : files;

@@ -52,19 +52,23 @@ async function publishNext(): Promise<void> {
 const openIndex = (database: OpenDatabase): RecordIndex =>
   new RecordIndex(database, 'solicitations', new SetCache(1_000_000));
 
-/** The same database, with an import after the statements whose numbers are in `at`. */
-function publishingAfter(database: OpenDatabase): { database: OpenDatabase; at: Set<number>; restart(): void } {
-  const at = new Set<number>();
+/** The same database, with an import after the statements whose numbers are in `statementNumbers`. */
+function publishingAfter(database: OpenDatabase): {
+  database: OpenDatabase;
+  statementNumbers: Set<number>;
+  restart(): void;
+} {
+  const statementNumbers = new Set<number>();
   let statements = 0;
   return {
-    at,
+    statementNumbers,
     restart: () => (statements = 0),
     database: {
       ...database,
       async run(statementKey, build, values, source) {
         const rows = await database.run(statementKey, build, values, source);
         statements += 1;
-        if (at.has(statements)) await publishNext();
+        if (statementNumbers.has(statements)) await publishNext();
         return rows;
       },
     },
@@ -108,10 +112,10 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
     ] as const) {
       // prettier-ignore
       publishing.restart();
-      for (const moment of moments) publishing.at.add(moment);
+      for (const moment of moments) publishing.statementNumbers.add(moment);
       const from = version;
       const { data, hasMore, catalog } = (await read(after, limit)).row;
-      publishing.at.clear();
+      publishing.statementNumbers.clear();
       const seen = versions.get(catalog) ?? 0;
       const page = JSON.parse(`[${data ?? ''}]`) as { id: string; title: string }[];
       const expected = idsIn(seen).filter((id) => after === null || id > after);
@@ -123,7 +127,7 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       // An index with an empty cache, and one with a filled cache.
       for (const index of [openIndex(publishing.database), cached]) {
         publishing.restart();
-        for (const moment of moments) publishing.at.add(moment);
+        for (const moment of moments) publishing.statementNumbers.add(moment);
         const { row } = await readFor(publishing.database, SCOPE, {
           forget: () => index.forget(),
           read: async () => {
@@ -133,7 +137,7 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
             return { ...seen, total };
           },
         });
-        publishing.at.clear();
+        publishing.statementNumbers.clear();
         expect(row.total).toBe(idsIn(versions.get(row.catalog) ?? 0).length);
       }
     }
@@ -205,9 +209,14 @@ describe('a page whose texts exceed 8 MiB', () => {
         },
         bypassReplicas: () => (isBypassed = true),
       };
-      const { last_key, shown, hasMore } = (await read(replicated)).row;
+      const { last_key, record_count, hasMore } = (await read(replicated)).row;
       await replica.close();
-      expect({ last_key, shown, hasMore, reads }).toEqual({ last_key: ids[7], shown: 8, hasMore: true, reads: 2 });
+      expect({ last_key, record_count, hasMore, reads }).toEqual({
+        last_key: ids[7],
+        record_count: 8,
+        hasMore: true,
+        reads: 2,
+      });
     },
   );
 

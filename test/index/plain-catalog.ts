@@ -126,7 +126,7 @@ export class PlainCatalog {
   }
 
   #ofType(abbreviations: readonly string[], type: string): string[] {
-    return abbreviations.filter((it) => this.lines.certifications.get(it)?.type === type).sort();
+    return abbreviations.filter((abbreviation) => this.lines.certifications.get(abbreviation)?.type === type).sort();
   }
 
   #matches(kind: IndexedKind, id: string, filters: PlainFilters): boolean {
@@ -176,7 +176,7 @@ export class PlainCatalog {
     if (!seesAll && granted.length === 0) return false;
     if (since === null || (seesAll && scope.everythingSince >= since.from)) return true;
     if ((this.#changedIn.get(`${kind} ${id}`)?.release ?? 0) >= since.release) return true;
-    return !seesAll && granted.some((it) => it.grantedAt >= since.from || it.pathSince >= since.release);
+    return !seesAll && granted.some((owner) => owner.grantedAt >= since.from || owner.pathSince >= since.release);
   }
 
   /** The lead entities and coops through which a record is visible, and the import since which they are. */

@@ -56,10 +56,10 @@ async function runClient(): Promise<void> {
 
 await Promise.all(Array.from({ length: clients }, runClient));
 acceptedMs.sort((a, b) => a - b);
-const at = (share: number): number => acceptedMs[Math.floor(acceptedMs.length * share)] ?? 0;
+const percentile = (share: number): number => acceptedMs[Math.floor(acceptedMs.length * share)] ?? 0;
 const report: ClientsReport = {
   statuses,
-  accepted: { p50Ms: at(0.5), p99Ms: at(0.99), longestMs: acceptedMs.at(-1) ?? 0 },
+  accepted: { p50Ms: percentile(0.5), p99Ms: percentile(0.99), longestMs: acceptedMs.at(-1) ?? 0 },
   problems: [...problems].slice(0, 10),
 };
 process.stdout.write(JSON.stringify(report));

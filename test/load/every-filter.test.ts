@@ -33,9 +33,9 @@ const MAX_LISTED_RECORDS = 1_500;
 const HOUR_MS = 3_600_000;
 const START_MS = Date.now();
 /** Imports and grants happen at these timestamps. */
-const at = (hours: number): string => new Date(START_MS + hours * HOUR_MS).toISOString();
+const timestampAt = (hours: number): string => new Date(START_MS + hours * HOUR_MS).toISOString();
 
-const UPDATED_SINCE = [at(1.5), at(3.5)];
+const UPDATED_SINCE = [timestampAt(1.5), timestampAt(3.5)];
 
 const FILTERS = skewedFilters(UPDATED_SINCE);
 type PartnerName = keyof typeof SKEWED_PARTNERS;
@@ -96,13 +96,13 @@ async function get<T>(partner: PartnerName, url: string, slow: Slow): Promise<T 
   if (waitMs > MAX_WAIT_MS) slow.set(`another partner during ${url}`, waitMs);
   // The total includes the database time, so no further measurement is needed.
   if (body !== null && performance.now() - begunAtMs <= MAX_DATABASE_MS) return body;
-  let leastMs = Infinity;
-  for (let attempt = 1; attempt <= MAX_TRIES && leastMs > MAX_DATABASE_MS; attempt += 1) {
+  let minMs = Infinity;
+  for (let attempt = 1; attempt <= MAX_TRIES && minMs > MAX_DATABASE_MS; attempt += 1) {
     const before = await databaseMs();
     const repeated = await once();
-    if (repeated !== null) leastMs = Math.min(leastMs, (await databaseMs()) - before);
+    if (repeated !== null) minMs = Math.min(minMs, (await databaseMs()) - before);
   }
-  if (leastMs > MAX_DATABASE_MS) slow.set(url, leastMs);
+  if (minMs > MAX_DATABASE_MS) slow.set(url, minMs);
   return body;
 }
 

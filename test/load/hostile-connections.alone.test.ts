@@ -133,7 +133,7 @@ test(
     // Meanwhile, frequent requests on new connections get correct and prompt responses.
     const took: number[] = [];
     let refused = 0;
-    let mostMb = 0;
+    let maxMb = 0;
     const open = (): Record<string, number> =>
       Object.fromEntries(
         attackers
@@ -150,14 +150,14 @@ test(
       other.close();
       if (status === 429) refused += 1;
       else expect({ status, body }).toEqual({ status: 200, body: expected });
-      mostMb = Math.max(mostMb, residentMb());
+      maxMb = Math.max(maxMb, residentMb());
       await delay(100);
     }
     expect(descriptors()).toBeLessThanOrEqual(before + OWN_DESCRIPTORS);
     expect(open()).toEqual({});
     expect(Math.max(...took)).toBeLessThan(MAX_RESPONSE_MS);
     expect(refused).toBeLessThan(took.length / 2);
-    expect(mostMb).toBeLessThan(1_000);
+    expect(maxMb).toBeLessThan(1_000);
     // Every client that sent something got a 400.
     for (const kind of [
       'sends its head a byte a second',
@@ -165,7 +165,8 @@ test(
       'starts a TLS handshake',
       'sends an endless head',
     ]) {
-      const responses = attackers.find((it) => it.kind === kind)?.all.map(({ state }) => state.firstBytes) ?? [];
+      const responses =
+        attackers.find((attacker) => attacker.kind === kind)?.all.map(({ state }) => state.firstBytes) ?? [];
       expect([...new Set(responses)], kind).toEqual(['HTTP/1.1 400']);
     }
     for (const { all } of attackers) for (const { socket } of all) socket.destroy();

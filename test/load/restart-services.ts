@@ -39,10 +39,10 @@ export async function restartServices(
   const failures: string[] = [];
   let isOver = false;
   let count = 0;
-  let untilCount = { least: 0, reached: (): void => undefined };
+  let untilCount = { min: 0, reached: (): void => undefined };
   const served = (more: number): Promise<void> => {
     return new Promise((resolve) => {
-      untilCount = { least: count + more, reached: resolve };
+      untilCount = { min: count + more, reached: resolve };
     });
   };
   const send = async (): Promise<void> => {
@@ -55,7 +55,7 @@ export async function restartServices(
         failures.push(String(error));
       }
       count += 1;
-      if (count >= untilCount.least) untilCount.reached();
+      if (count >= untilCount.min) untilCount.reached();
       if (connections === 'kept') continue;
       client.close();
       client = createClient(`http://127.0.0.1:${port}`);

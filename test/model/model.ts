@@ -15,7 +15,7 @@ import type { Kind } from '../../src/kinds.ts';
 export type { Filters, ModelScope, PublishedDirectory, Served };
 
 /** Which result of `updated_since`: the fewest records it must return, or the most it is allowed to. */
-export type SyncBound = 'least' | 'most';
+export type SyncBound = 'min' | 'max';
 
 /**
  * The expected responses, computed in the simplest way: by filtering all records in memory, without SQL, index or
@@ -34,7 +34,7 @@ export class Model {
   }
 
   /** All matching records in order, as served. `now` decides `is_open`. */
-  list(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'least'): Served[] {
+  list(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'min'): Served[] {
     switch (kind) {
       case 'contracts':
         return this.#contracts(filters, scope, sync);
@@ -54,7 +54,7 @@ export class Model {
   }
 
   /** The number of matching solicitations. */
-  count(filters: Filters, scope: ModelScope, sync: SyncBound = 'least'): number {
+  count(filters: Filters, scope: ModelScope, sync: SyncBound = 'min'): number {
     return this.#solicitations(filters, scope, '', sync).length;
   }
 
@@ -126,13 +126,25 @@ export class Model {
     const since = this.#since(filters, scope);
     const { solicitations } = this.visible(scope);
     const found = visibleOnes(this.records.solicitations, solicitations).filter(
-      (it) =>
-        holds(filters['status'], (status) => it.status === status) &&
-        holds(filters['lead_entity'], (id) => it.lead_entity_id === id) &&
-        holds(filters['closing_after'], (after) => it.close_at !== null && it.close_at >= bound(after)) &&
-        holds(filters['closing_before'], (before) => it.close_at !== null && it.close_at <= bound(before)) &&
-        isSince(solicitations.get(it.id), since, sync) &&
-        this.#isFound(it, filters, it.title, it.reference_number, it.description),
+      (solicitation) =>
+        holds(filters['status'], (status) => solicitation.status === status) &&
+        holds(filters['lead_entity'], (id) => solicitation.lead_entity_id === id) &&
+        holds(
+          filters['closing_after'],
+          (after) => solicitation.close_at !== null && solicitation.close_at >= bound(after),
+        ) &&
+        holds(
+          filters['closing_before'],
+          (before) => solicitation.close_at !== null && solicitation.close_at <= bound(before),
+        ) &&
+        isSince(solicitations.get(solicitation.id), since, sync) &&
+        this.#isFound(
+          solicitation,
+          filters,
+          solicitation.title,
+          solicitation.reference_number,
+          solicitation.description,
+        ),
     );
     return ordered(found).map((solicitation) => servedSolicitation(solicitation, this.records, now));
   }
@@ -149,8 +161,8 @@ export class Model {
 
   #certifications(filters: Filters): Served[] {
     return [...this.records.certifications.values()]
-      .filter((it) => this.#isFound(it, filters, it.name, it.abbreviation))
-      .filter((it) => holds(filters['type'], (type) => it.type === type))
+      .filter((certification) => this.#isFound(certification, filters, certification.name, certification.abbreviation))
+      .filter((certification) => holds(filters['type'], (type) => certification.type === type))
       .sort((one, other) => bytewise(one.abbreviation, other.abbreviation))
       .map(({ name, type, abbreviation }) => ({ name, type, abbreviation }));
   }
@@ -172,7 +184,7 @@ export function loadModel(directories: readonly PublishedDirectory[]): Model {
 }
 
 function isSince(seen: Sighting | undefined, since: string | null, sync: SyncBound): boolean {
-  const at = sync === 'least' ? seen?.first : seen?.last;
+  const at = sync === 'min' ? seen?.first : seen?.last;
   return since === null || (at !== undefined && at >= since);
 }
 

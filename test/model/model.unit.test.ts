@@ -33,7 +33,7 @@ test('the longest name that begins a list of certifications wins', () => {
     { abbreviation: 'R', name: 'Rescue', type: 'sbe' as const },
   ];
   const requested = (list: string): string[] | undefined =>
-    requestedCertifications(list, known)?.map((it) => it.abbreviation);
+    requestedCertifications(list, known)?.map((certification) => certification.abbreviation);
   expect(requested('Fire, Safety,Rescue')).toEqual(['FS', 'R']);
   expect(requested('Fire,Rescue')).toEqual(['F', 'R']);
   expect(requested('R,Fire, Safety')).toEqual(['R', 'FS']);
@@ -50,7 +50,10 @@ test.each([
   (sbe, technical, sbeShown, technicalShown) => {
     const held = [...abbreviations('s', sbe), ...abbreviations('t', technical)];
     const certifications = new Map(
-      held.map((it) => [it, { abbreviation: it, name: it, type: it.startsWith('s') ? 'sbe' : 'technical' }]),
+      held.map((abbreviation) => [
+        abbreviation,
+        { abbreviation: abbreviation, name: abbreviation, type: abbreviation.startsWith('s') ? 'sbe' : 'technical' },
+      ]),
     );
     const supplier = { states_served: [], certifications: held.reverse() } as unknown as Supplier;
     const records = { certifications } as unknown as Records;

@@ -35,7 +35,10 @@ export function filtersAbout({ records }: Model, timestamps: readonly string[]):
   const anySupplier = idOf(records.suppliers);
   const anyCityService = idOf(records.cityServices);
   const anyCertification = fc.constantFrom(
-    ...[...records.certifications.values()].flatMap((it) => [it.abbreviation, it.name]),
+    ...[...records.certifications.values()].flatMap((certification) => [
+      certification.abbreviation,
+      certification.name,
+    ]),
   );
   const updatedSince = written(aroundEach([...timestamps, '1970-01-01T00:00:00.000Z']));
 

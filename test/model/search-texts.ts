@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** The maximum length of `q` in code points. */
-const LONGEST = 200;
+const MAX_LENGTH = 200;
 
 /** Search text for one of these texts: its words whole, truncated, inflected and decorated, and words it lacks. */
 export function freeText(texts: readonly (string | null)[]): fc.Arbitrary<string> {
@@ -9,7 +9,7 @@ export function freeText(texts: readonly (string | null)[]): fc.Arbitrary<string
   const word = words.length === 0 ? fc.constant('nothing') : fc.constantFrom(...words);
   const phrase = fc
     .tuple(fc.nat(words.length), fc.integer({ min: 2, max: 4 }))
-    .map(([at, count]) => words.slice(at, at + count).join(' '));
+    .map(([start, count]) => words.slice(start, start + count).join(' '));
   const beginning = fc.tuple(word, fc.integer({ min: 1, max: 6 })).map(([text, length]) => firstOf(text, length));
   const inflected = fc
     .tuple(word, fc.constantFrom('s', 'es', 'ed', 'ing', 'ly', 'er', 'ment', "'s", 'ies'), fc.boolean())
@@ -29,7 +29,7 @@ export function freeText(texts: readonly (string | null)[]): fc.Arbitrary<string
       { weight: 1, arbitrary: fc.string({ unit: 'grapheme', maxLength: 12 }) },
       { weight: 1, arbitrary: fc.constantFrom(...ODD) },
     )
-    .map((text) => firstOf(text.replaceAll('\0', ' ').normalize('NFC'), LONGEST));
+    .map((text) => firstOf(text.replaceAll('\0', ' ').normalize('NFC'), MAX_LENGTH));
 }
 
 const DECORATIONS: readonly ((text: string) => string)[] = [
@@ -56,7 +56,7 @@ const ODD = [
   'a & b | !c <-> d',
   'NEAR(a b)',
   '\u0301',
-  'a'.repeat(LONGEST),
+  'a'.repeat(MAX_LENGTH),
 ];
 
 function firstOf(text: string, codePoints: number): string {

@@ -40,7 +40,7 @@ const rules = [...readFileSync(ALERTS, 'utf8').matchAll(RULE)].map(([, alert = '
   expr: block ?? line ?? '',
 }));
 const { panels } = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: readonly Panel[] };
-const shown = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
+const panelQueries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
 
 let made: TestDatabase;
 let serving: Serving;
@@ -96,7 +96,7 @@ describe('every metric and label in the ops files appears in a scrape', () => {
     expect(unknownIn(expr)).toEqual([]);
   });
 
-  plainTest.each(shown.map(({ title, expr }) => [title, expr]))('by the panel "%s": %s', (_title, expr) => {
+  plainTest.each(panelQueries.map(({ title, expr }) => [title, expr]))('by the panel "%s": %s', (_title, expr) => {
     expect(unknownIn(expr)).toEqual([]);
   });
 
@@ -133,7 +133,7 @@ describe('Prometheus accepts', () => {
   });
 
   test('every query of the dashboard', async () => {
-    const queries = shown.map(({ expr }, index) => ({
+    const queries = panelQueries.map(({ expr }, index) => ({
       record: `shown:${index}`,
       expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'x'),
     }));
@@ -142,7 +142,7 @@ describe('Prometheus accepts', () => {
       // JSON is YAML.
       writeFileSync(path, JSON.stringify({ groups: [{ name: 'shown', rules: queries }] }));
       const { stdout } = await run('promtool', ['check', 'rules', path]);
-      expect(stdout).toContain(`${shown.length} rules found`);
+      expect(stdout).toContain(`${panelQueries.length} rules found`);
     });
   });
 });

@@ -16,8 +16,8 @@ export const ACCESS: readonly Mutant[] = [
     name: 'a coop shows solicitations of the lead entities of its contracts',
     breaks: ONLY_VISIBLE,
     file: 'src/access/visibility/scope-sql.ts',
-    original: 'return served === null ? shown : sql<SqlBool>`${served} and ${shown}`;',
-    replacement: `return served === null ? shown : sql<SqlBool>\`\${served} and (\${shown} or exists (select 1 from catalog.contracts as named
+    original: 'return served === null ? granted : sql<SqlBool>`${served} and ${granted}`;',
+    replacement: `return served === null ? granted : sql<SqlBool>\`\${served} and (\${granted} or exists (select 1 from catalog.contracts as named
         where named.lead_entity_id = record.lead_entity_id and \${isGranted(engine, 'coop', 'named')}))\`;`,
     tests: ISOLATION,
   },
@@ -43,15 +43,15 @@ export const ACCESS: readonly Mutant[] = [
     breaks: ONLY_VISIBLE,
     file: 'src/index/terms.ts',
     original: 'if (isDraft(row)) return { texts: [], terms: [] };',
-    replacement: '',
+    replacement: 'if (isDraft({})) return { texts: [], terms: [] };',
     tests: AGREEMENT,
   },
   {
     name: 'a draft is shown by its id to partners that see everything',
     breaks: ONLY_VISIBLE,
     file: 'src/access/visibility/scope-sql.ts',
-    original: "if (key === 'everything') return served ?? sql<SqlBool>`1 = 1`;\n  const shown",
-    replacement: "if (key === 'everything') return sql<SqlBool>`1 = 1`;\n  const shown",
+    original: "if (key === 'everything') return served ?? sql<SqlBool>`1 = 1`;\n  const granted",
+    replacement: "if (key === 'everything') return sql<SqlBool>`1 = 1`;\n  const granted",
     tests: VISIBLE,
   },
   {

@@ -1,4 +1,4 @@
-import { SYNC, FEED, WHOLE, REMOVALS, VISIBLE, CHANGES, PUBLICATION, type Mutant } from './mutant.ts';
+import { SYNC, FEED, WHOLE, REMOVALS, VISIBLE, CHANGES, RELEASE, type Mutant } from './mutant.ts';
 
 /** Faults in imports and commands. */
 export const IMPORTS: readonly Mutant[] = [
@@ -17,7 +17,7 @@ export const IMPORTS: readonly Mutant[] = [
     original: 'const source = sources.find((candidate) => candidate.kind === kind);',
     replacement: `const empty = { kind, name: \`\${kind}.ndjson\`, size: 0, async *open(): AsyncGenerator<Uint8Array> {} };
     const source = sources.find((candidate) => candidate.kind === kind) ?? (options.replace === true ? empty : undefined);`,
-    tests: PUBLICATION,
+    tests: RELEASE,
   },
   {
     name: 'the check of large removals counts the records that are added',
@@ -25,7 +25,7 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/write/removals.ts',
     original: 'stored: present.size - counts.added }',
     replacement: 'stored: present.size - counts.removed }',
-    tests: PUBLICATION,
+    tests: RELEASE,
   },
   {
     name: 'a dry run publishes',
@@ -33,7 +33,7 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/publish.ts',
     original: 'if (!isChanged || options.dryRun === true) return',
     replacement: 'if (!isChanged) return',
-    tests: PUBLICATION,
+    tests: RELEASE,
   },
   {
     name: 'a renamed city service stays in contracts under its old name',
@@ -41,7 +41,7 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/write/rerender.ts',
     original: "if (kind === 'suppliers' && to === 'city-services') continue;",
     replacement: "if (to === 'city-services') continue;",
-    tests: PUBLICATION,
+    tests: RELEASE,
   },
   {
     name: 'a renamed lead entity leaves the release of its solicitations as it was',
@@ -49,7 +49,7 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/write/render-row.ts',
     original: 'changed_publication: isUpdated || !isServedAlike ? release : stored.changed_publication,',
     replacement: 'changed_publication: isUpdated ? release : stored.changed_publication,',
-    tests: PUBLICATION,
+    tests: RELEASE,
   },
   {
     name: 'a supplier that a contract names again is not in a sync',
@@ -67,7 +67,7 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/database/commit-timestamps.ts',
     original: 'const MIN_DISTANCE_MS = 2;',
     replacement: 'const MIN_DISTANCE_MS = 1;',
-    tests: PUBLICATION,
+    tests: RELEASE,
   },
   {
     name: 'cron is not told of keys that end soon',

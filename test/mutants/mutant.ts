@@ -29,5 +29,5 @@ export const AGREEMENT = ['test/conformance/model-agreement.test.ts'];
 export const ISOLATION = ['test/conformance/isolation.test.ts'];
 export const VISIBLE = ['test/sync/becoming-visible.test.ts'];
 export const CHANGES = ['test/sync/feed.test.ts'];
-export const PUBLICATION = ['test/publishing/publication.test.ts'];
+export const RELEASE = ['test/publishing/release.test.ts'];
 export const DIRECTORY = ['test/access/partner-directory.test.ts'];

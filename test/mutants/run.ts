@@ -111,7 +111,7 @@ function makeTypeCheck(some: readonly Mutant[]): (mutant: Mutant) => string[] {
     getDirectories: (path) => ts.sys.getDirectories(path),
     getCompilationSettings: () => options,
     getCurrentDirectory: () => ROOT,
-    getDefaultLibFileName: (of) => ts.getDefaultLibFilePath(of),
+    getDefaultLibFileName: (compilerOptions) => ts.getDefaultLibFilePath(compilerOptions),
     // All, since a file can add to another's interfaces.
     getScriptFileNames: () => [...new Set([...fileNames, ...some.map(pathOf)])],
     getScriptVersion: (path) => (current !== null && isCurrent(path) ? current.name : ''),

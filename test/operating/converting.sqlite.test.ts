@@ -77,7 +77,9 @@ test('ten commands lead from two CSV files to the first response of a partner', 
 
 describe('the recipes for converting data', { timeout: 60_000 }, () => {
   test('sketch a map that names every column', async () => {
-    const sketched = JSON.parse(await shell.shell('npx pds convert csv --sketch active-contracts.csv')) as unknown;
+    const sketched = JSON.parse(
+      await shell.shell('npx pds convert csv --sketch active-contracts.csv 2>/dev/null'),
+    ) as unknown;
     const text = JSON.stringify(sketched);
     for (const column of ['Contract', 'Title', 'Agency', 'Vendor', 'City', 'State', 'E-mail', 'Expires'])
       expect(text).toContain(`"${column}"`);
@@ -122,8 +124,14 @@ describe('the recipes for converting data', { timeout: 60_000 }, () => {
       writeFileSync(path, `${readFileSync(path, 'utf8').trimEnd()}\n${others.map(rowOf).join('\n')}\n`);
       return path;
     };
-    const contracts = add('active-contracts.csv', (at) => `47${at},Contract ${at},Department ${at},Vendor ${at},,,,`);
-    const bids = add('bids.csv', (at) => `B-${at},Bid ${at},Awarded,Department ${at},2026-08-15T00:00:00.000,,`);
+    const contracts = add(
+      'active-contracts.csv',
+      (index) => `47${index},Contract ${index},Department ${index},Vendor ${index},,,,`,
+    );
+    const bids = add(
+      'bids.csv',
+      (index) => `B-${index},Bid ${index},Awarded,Department ${index},2026-08-15T00:00:00.000,,`,
+    );
     await shell.run(PAGE, 'npx pds convert csv --map every-week.json', values);
     await shell.run(PAGE, 'npx pds diff every-week', values, 1);
     await shell.run(PAGE, 'npx pds import every-week', values);

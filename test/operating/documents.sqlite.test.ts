@@ -95,9 +95,9 @@ describe('the commands in the documents, in an order in which an operator types 
       'journalctl -u partner-data-service -o cat': 'cat log',
       req_BXG06278fmqSRpo3OekZBA: requestId,
     });
-    const [line, shown] = [output, samples[0] ?? ''].map((text) => JSON.parse(text) as Record<string, unknown>);
+    const [line, documented] = [output, samples[0] ?? ''].map((text) => JSON.parse(text) as Record<string, unknown>);
     expect(line).toEqual({
-      ...shown,
+      ...documented,
       ...{ requestId, keyId: id, durationMs: expect.any(Number) as number, time: expect.any(Number) as number },
       ...{ pid: expect.any(Number) as number, hostname: hostname() },
     });
@@ -106,10 +106,10 @@ describe('the commands in the documents, in an order in which an operator types 
   test("return the README's response to the README's request", async () => {
     await shell.serveWith('PDS_DATABASE_URL=sqlite:data/demo.sqlite npx pds serve --demo', async () => {
       const { output, samples } = await shell.run('README.md', 'curl -H', { 'curl ': 'curl -sS ' });
-      const [answer, shown] = [output, samples[0] ?? ''].map((text) => JSON.parse(text) as Answer);
-      for (const record of [...(answer?.data ?? []), ...(shown?.data ?? [])]) record.updated_at = '';
-      expect(answer?.data).toEqual(shown?.data);
-      expect(Object.keys(answer?.meta ?? {})).toEqual(Object.keys(shown?.meta ?? {}));
+      const [answer, documented] = [output, samples[0] ?? ''].map((text) => JSON.parse(text) as Answer);
+      for (const record of [...(answer?.data ?? []), ...(documented?.data ?? [])]) record.updated_at = '';
+      expect(answer?.data).toEqual(documented?.data);
+      expect(Object.keys(answer?.meta ?? {})).toEqual(Object.keys(documented?.meta ?? {}));
     });
   });
 

@@ -37,6 +37,7 @@ export class Machine {
       this.#values[folder] = this.path(folder);
       mkdirSync(this.path(folder), { recursive: true });
     }
+    mkdirSync(this.path('/etc/sysctl.d'));
     this.manager = new ServiceManager(this.workspace, this.path('/etc/systemd/system'));
   }
 

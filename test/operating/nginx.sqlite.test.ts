@@ -143,8 +143,8 @@ describe('behind nginx with the site in ops/', () => {
   }, 60_000);
 
   test('a stream whose reader pauses for longer than nginx waits for a service is complete', async () => {
-    const contracts = Array.from({ length: 120 }, (_, at) => ({
-      ...contract(`ctr_${at}`),
+    const contracts = Array.from({ length: 120 }, (_, index) => ({
+      ...contract(`ctr_${index}`),
       description: 'Asphalt '.repeat(25_000),
     }));
     await publishLines(made.database, { ...SMALL_CATALOG, contracts });

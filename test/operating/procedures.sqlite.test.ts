@@ -1,5 +1,6 @@
 import { appendFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { createClient, listAllPages, type Client } from '../support/client.ts';
 import { startNginx } from '../support/cluster/nginx.ts';
@@ -52,7 +53,8 @@ describe("the procedures of the operators' guide", () => {
     'upgrade one host: its service restarts from the new folder',
     async () => {
       const before = machine.manager.pidOf('partner-data-service');
-      await machine.run(UPGRADING, 'sudo git clone');
+      // Another version than the one that was installed has another folder.
+      await machine.run(UPGRADING, 'sudo git clone', { [`service/${manifest.version}`]: 'service/next' });
       await machine.run(UPGRADING, 'sudo pds migrate');
       await machine.run(UPGRADING, 'sudo systemctl restart');
       expect(machine.manager.pidOf('partner-data-service')).not.toBe(before);

@@ -101,7 +101,7 @@ async function served(key: string): Promise<Map<string, unknown>> {
 }
 
 test('a change, a removal and the end of a response are as the guide shows them', async () => {
-  const [, shown = ''] = /```json\n([^`]+)```/.exec(readText('docs/partner-guide/syncing.md')) ?? [];
+  const [, documented = ''] = /```json\n([^`]+)```/.exec(readText('docs/partner-guide/syncing.md')) ?? [];
   const { key } = service.partner('sh');
   const read = async (query: string): Promise<ChangesPage> =>
     JSON.parse((await service.get(`/v1/changes?kinds=contracts${query}`, { key })).body) as ChangesPage;
@@ -115,7 +115,7 @@ test('a change, a removal and the end of a response are as the guide shows them'
   });
   await service.noticeChanges();
   const fieldsOf = ({ data, meta }: ChangesPage) => [...data, meta].map((part) => Object.keys(part));
-  expect(fieldsOf(await read(`&updated_since=${since}`))).toEqual(fieldsOf(JSON.parse(shown) as ChangesPage));
+  expect(fieldsOf(await read(`&updated_since=${since}`))).toEqual(fieldsOf(JSON.parse(documented) as ChangesPage));
 });
 
 interface ChangesPage {

@@ -61,8 +61,8 @@ test('every example in TypeScript passes a strict compiler', async () => {
 test('what most partners do is shown in every language', () => {
   const languages = ['sh', 'ts', 'ts client', 'python'];
   for (const name of ['first-request', 'paging', 'searching', 'errors', 'caching', 'syncing']) {
-    const shown = EXAMPLES.find(({ file }) => file.endsWith(`/${name}.md`))?.examples ?? [];
-    expect(new Set(shown.map(({ language }) => language)), name).toEqual(new Set(languages));
+    const examples = EXAMPLES.find(({ file }) => file.endsWith(`/${name}.md`))?.examples ?? [];
+    expect(new Set(examples.map(({ language }) => language)), name).toEqual(new Set(languages));
   }
 });
 

@@ -44,7 +44,7 @@ export function listExamples(markdown: string): Example[] {
 /** Replaces values that vary from run to run by placeholders. */
 export function maskVolatile(text: string): string {
   return text
-    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<instant>')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '<timestamp>')
     .replaceAll(/"next_cursor":\s*"[^"]+"/g, '"next_cursor": "<cursor>"')
     .replaceAll(/req_[\w-]+/g, '<request id>')
     .replaceAll(/W\/"[\w-]+"/g, '<entity tag>')

@@ -30,8 +30,8 @@ afterAll(() => explorable.close());
 
 /** Presses Tab until an element with this name has the focus. */
 async function tabTo({ page }: Explorer, name: string): Promise<void> {
-  const most = 80;
-  for (let presses = 0; presses < most; presses++) {
+  const maxPresses = 80;
+  for (let presses = 0; presses < maxPresses; presses++) {
     await page.keyboard.press('Tab');
     const [reached, isMarked] = await page.evaluate<[string, boolean]>(
       `(() => { const it = document.activeElement; return [it.labels?.[0]?.innerText ?? it.innerText,
@@ -40,7 +40,7 @@ async function tabTo({ page }: Explorer, name: string): Promise<void> {
     expect(isMarked, reached).toBe(true);
     if (reached.startsWith(name)) return;
   }
-  throw new Error(`${most} presses of Tab did not lead to ${name}`);
+  throw new Error(`${maxPresses} presses of Tab did not lead to ${name}`);
 }
 
 describe('the explorer', () => {

@@ -53,7 +53,7 @@ describe('a key in the explorer', () => {
       expect(await page.locator('.view').count()).toBe(0);
       expect(await remainsOf(explorer)).not.toContain(secret);
       expect(asked.length).toBeGreaterThan(10);
-      expect(asked.filter((it) => it.includes(secret))).toEqual([]);
+      expect(asked.filter((text) => text.includes(secret))).toEqual([]);
       const { cookies, origins } = await page.context().storageState({ indexedDB: true });
       expect(cookies).toEqual([]);
       // The site's colour scheme is all that it stores.
@@ -111,7 +111,7 @@ describe('a key in the explorer', () => {
     page.on('request', (request) => asked.push(request.url()));
     await page.evaluate("location.hash = '#/contracts'");
     await page.getByLabel('API key').press('Tab');
-    expect(asked.filter((it) => it.includes('/v1/'))).toEqual([]);
+    expect(asked.filter((text) => text.includes('/v1/'))).toEqual([]);
   });
 
   testWith('chromium')('is told to be wrong where the service does not know it, and can be given anew', async () => {

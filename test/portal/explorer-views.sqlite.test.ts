@@ -101,17 +101,18 @@ describe('a view of the explorer', () => {
   testWith('chromium')('shows the responses behind a view as JSON', async () => {
     const explorer = await explorable.explore('all');
     const { page } = explorer;
-    const shown = async (): Promise<unknown> => JSON.parse((await page.locator('.requests code').textContent()) ?? '');
+    const responseShown = async (): Promise<unknown> =>
+      JSON.parse((await page.locator('.requests code').textContent()) ?? '');
     await explorer.open('#/contracts/ctr_hostile');
     await page.getByRole('tab', { name: 'curl' }).focus();
     await page.keyboard.press('ArrowRight');
     await page.getByRole('tab', { name: 'JSON', selected: true }).and(page.locator(':focus')).waitFor();
-    expect(await shown()).toEqual(await ask('/v1/contracts/ctr_hostile'));
+    expect(await responseShown()).toEqual(await ask('/v1/contracts/ctr_hostile'));
     await explorer.open('#/overview');
     await page.locator('.requests summary').click();
     await page.getByRole('tab', { name: 'JSON' }).click();
     const open = '/v1/solicitations/count?status=open';
-    expect(await shown()).toMatchObject({ [open]: await ask(open) });
+    expect(await responseShown()).toMatchObject({ [open]: await ask(open) });
   });
 
   testWith('chromium')('names the lead entity that an address filters by', async () => {
@@ -293,8 +294,8 @@ describe('a view of the explorer', () => {
     await explorer.open(`#/solicitations?q=${encodeURIComponent(title)}`);
     const card = explorer.page.getByRole('row').filter({ hasText: title });
     expect(await card.getByRole('rowheader').innerText()).toBe(title);
-    const shown = await Promise.all((await card.locator('td:visible').all()).map((cell) => cell.innerText()));
-    expect(shown).toEqual([status, expect.stringMatching(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/)]);
+    const cells = await Promise.all((await card.locator('td:visible').all()).map((cell) => cell.innerText()));
+    expect(cells).toEqual([status, expect.stringMatching(/^\d+ \w+ \d{4}, \d\d:\d\d UTC$/)]);
     const box = await card.boundingBox();
     expect((box?.x ?? 0) + (box?.width ?? Infinity)).toBeLessThanOrEqual(390);
   });

@@ -98,9 +98,9 @@ describe('the explorer', () => {
       await explorer.page.getByRole('button', { name: `Show the last ${inOrder.length - 25}` }).click();
       expect(await listed.allTextContents()).toEqual(inOrder.map(({ title }) => title));
       await listed.nth(25).and(explorer.page.locator(':focus')).waitFor();
-      expect(Object.values(weeks).reduce((sum, it) => sum + it, 0)).toBe(inOrder.length);
+      expect(Object.values(weeks).reduce((sum, perWeek) => sum + perWeek, 0)).toBe(inOrder.length);
 
-      const [week, count] = Object.entries(weeks).find(([, it]) => it > 0) ?? ['', 0];
+      const [week, count] = Object.entries(weeks).find(([, perWeek]) => perWeek > 0) ?? ['', 0];
       await explorer.page.getByRole('link', { name: week, exact: true }).click();
       await explorer.page.getByRole('heading', { name: 'Solicitations', exact: true }).waitFor();
       await explorer.settled();
@@ -239,7 +239,7 @@ describe('the explorer', () => {
     expect(await page.getByText('javascript:alert(1)').count()).toBe(1);
     const links = await page
       .locator('#explorer a')
-      .evaluateAll((all) => all.map((it) => (it as unknown as { protocol: string }).protocol));
+      .evaluateAll((all) => all.map((entry) => (entry as unknown as { protocol: string }).protocol));
     expect(new Set(links)).toEqual(new Set(['http:']));
     expect(await page.locator('#explorer img, #explorer script').count()).toBe(0);
     expect(record.complaints.slice(before)).toEqual([]);
@@ -253,7 +253,7 @@ describe('the explorer', () => {
         .map(({ transferSize }) => transferSize)`,
     );
     expect(sizes.length).toBeGreaterThan(10);
-    expect(sizes.reduce((sum, it) => sum + it, 0)).toBeLessThan(MAX_PAGE_BYTES);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(MAX_PAGE_BYTES);
     expect([...record.origins, ...explorer.record.origins]).toEqual([explorable.service.url, explorable.service.url]);
     expect([...record.complaints, ...explorer.record.complaints]).toEqual([]);
   });
@@ -282,17 +282,17 @@ describe('the explorer', () => {
     expect(lengths).toHaveLength(13);
     // The first week has begun.
     expect(new Set(lengths.slice(1))).toEqual(new Set([7 * 86_400_000 - 1]));
-    const total = Object.values(weeks).reduce((sum, it) => sum + it, 0);
+    const total = Object.values(weeks).reduce((sum, perWeek) => sum + perWeek, 0);
     expect(total).toBeGreaterThan(3000);
     expect(await page.locator('.view p').first().textContent()).toContain(
       `${total.toLocaleString('en')} solicitations`,
     );
-    const shown = await page.evaluate<string[]>(
+    const names = await page.evaluate<string[]>(
       `[...document.querySelectorAll('.deadlines time')].map(({ dateTime }) => dateTime)`,
     );
-    expect(shown).toHaveLength(25);
-    expect(shown).toEqual(shown.toSorted());
-    const before = shown.at(-1) ?? '';
+    expect(names).toHaveLength(25);
+    expect(names).toEqual(names.toSorted());
+    const before = names.at(-1) ?? '';
     const { total: nearer } = await ask<{ total: number }>(
       `/v1/solicitations/count?status=open&closing_after=${inDays(0)}&closing_before=${before}`,
     );

@@ -30,10 +30,10 @@ test('only cells that begin like a formula get an apostrophe, wherever chunks en
     fc.property(rows, fc.array(fc.nat({ max: 12 }), { minLength: 1 }), (made, lengths) => {
       const bytes = new TextEncoder().encode(csvOf(made));
       const chunks: Uint8Array<ArrayBuffer>[] = [];
-      for (let at = 0, index = 0; at < bytes.length; index += 1) {
-        const end = at + 1 + (lengths[index % lengths.length] ?? 0);
-        chunks.push(bytes.slice(at, end));
-        at = end;
+      for (let offset = 0, index = 0; offset < bytes.length; index += 1) {
+        const end = offset + 1 + (lengths[index % lengths.length] ?? 0);
+        chunks.push(bytes.slice(offset, end));
+        offset = end;
       }
       const expected = made.map((row) => row.map((text) => (/^[=+\-@\t\r]/.test(text) ? `'${text}` : text)));
       expect(parse(alter(chunks), { record_delimiter: '\r\n' })).toEqual(expected);

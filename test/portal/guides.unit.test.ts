@@ -54,8 +54,8 @@ test('every guide is a page, and the overview links to each guide', () => {
 
 test('every error code has a page with a response of that code, and the list of errors links to it', () => {
   for (const code of ERROR_CODES) {
-    const shown = /```json\n([^`]+)```/.exec(readText(`docs/partner-guide/errors/${code}.md`))?.[1] ?? '';
-    expect((JSON.parse(shown) as { error: { code: string } }).error.code).toBe(code);
+    const example = /```json\n([^`]+)```/.exec(readText(`docs/partner-guide/errors/${code}.md`))?.[1] ?? '';
+    expect((JSON.parse(example) as { error: { code: string } }).error.code).toBe(code);
     expect(contentOf('/docs/errors')).toContain(`href="/docs/errors/${code}"`);
   }
 });

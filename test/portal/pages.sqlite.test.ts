@@ -176,9 +176,9 @@ testWith('chromium')('pictures of the portal have the theme of the page', async 
     await withPage({ colorScheme, viewport: { width: 1280, height: 900 } }, async (page) => {
       for (const path of ['/docs/guides/explorer', FIRST_REQUEST]) {
         await page.goto(`${origin}${path}`);
-        const shown = await page.locator('main img:visible').all();
-        expect(shown, path).toHaveLength(1);
-        expect(await shown[0]?.getAttribute('src'), path).toContain(`-${colorScheme}.`);
+        const images = await page.locator('main img:visible').all();
+        expect(images, path).toHaveLength(1);
+        expect(await images[0]?.getAttribute('src'), path).toContain(`-${colorScheme}.`);
       }
     });
   }
@@ -216,9 +216,9 @@ testWith('chromium')('examples are copied as shown, with the address of the serv
       `curl -sS --fail-with-body \\\n  -H 'Authorization: Bearer <your key>' \\\n  ${origin}/v1/coops`,
     );
     await page.goto(`${origin}${FIRST_REQUEST}`, { waitUntil: 'networkidle' });
-    const shown = `export PARTNER_DATA_URL=${origin}\nexport PARTNER_DATA_KEY='<your key>'`;
-    expect(await page.locator('.expressive-code pre').first().innerText()).toBe(shown);
-    expect(await copyFirst(page)).toBe(shown);
+    const example = `export PARTNER_DATA_URL=${origin}\nexport PARTNER_DATA_KEY='<your key>'`;
+    expect(await page.locator('.expressive-code pre').first().innerText()).toBe(example);
+    expect(await copyFirst(page)).toBe(example);
   });
 });
 

@@ -51,7 +51,7 @@ testWith('chromium')('on a phone each row of a wide table of errors is a card th
     for (const path of GUIDE_PATHS.filter((path) => path.startsWith('/docs/errors'))) {
       await page.goto(`${origin}${path}`);
       for (const table of await page.getByRole('table').all()) {
-        expect(await table.evaluate((it) => (it as unknown as ScrollBox).scrollWidth), path).toBeLessThanOrEqual(390);
+        expect(await table.evaluate((box) => (box as unknown as ScrollBox).scrollWidth), path).toBeLessThanOrEqual(390);
         const titles = await table.getByRole('columnheader').allTextContents();
         // Two columns fit beside each other.
         if (titles.length < 3) continue;

@@ -10,7 +10,7 @@ function valuesOf(schema: ImportSchema): fc.Arbitrary<unknown> {
   const { type, items, properties } = schema;
   if (Array.isArray(type)) return fc.option(valuesOf({ ...schema, type: type[0] ?? '' }), { nil: null });
   if (Array.isArray(schema['enum'])) return fc.constantFrom<unknown>(...(schema['enum'] as unknown[]));
-  if (schema['format'] === 'instant') return fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
+  if (schema['format'] === 'timestamp') return fc.date({ noInvalidDate: true }).map((date) => date.toISOString());
   if (type === 'integer') return fc.maxSafeInteger();
   if (type === 'boolean') return fc.boolean();
   if (type === 'array' && items !== undefined) return fc.array(valuesOf(items), { maxLength: 3 });

@@ -108,9 +108,9 @@ test('a full block holds as many records as its size', () => {
 
 /** The position of each record: part 0 is the block itself, followed by new blocks. */
 function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean) {
-  return placesInBlocks(positions, blockSize, isLast).map((place) => ({
-    part: Math.floor(place / blockSize),
-    position: place % blockSize,
+  return placesInBlocks(positions, blockSize, isLast).map((position) => ({
+    part: Math.floor(position / blockSize),
+    position: position % blockSize,
   }));
 }
 

@@ -53,16 +53,21 @@ describe.each([
   ['contracts', contract('ctr_long'), 'description'],
   ['solicitations', solicitation('sol_long', 77), 'description'],
 ] as const)('a line of %s', (kind, record, field) => {
-  const most = MAX_LINE_BYTES[kind];
+  const maxBytes = MAX_LINE_BYTES[kind];
 
   test('of the maximum length is published', async () => {
-    expect(await problemsOf({ [kind]: [lineOf(most, record, field)] })).toEqual([]);
+    expect(await problemsOf({ [kind]: [lineOf(maxBytes, record, field)] })).toEqual([]);
   });
 
   test('that is one byte longer is refused with file, line, size and limit', async () => {
     const file = `${kind}.ndjson`;
-    expect(await problemsOf({ [kind]: ['', lineOf(most + 1, record, field)] })).toEqual([
-      { file, line: 2, field: '', reason: `is ${most + 1} bytes long; the maximum for a line of this file is ${most}` },
+    expect(await problemsOf({ [kind]: ['', lineOf(maxBytes + 1, record, field)] })).toEqual([
+      {
+        file,
+        line: 2,
+        field: '',
+        reason: `is ${maxBytes + 1} bytes long; the maximum for a line of this file is ${maxBytes}`,
+      },
     ]);
   });
 });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { reasonOf } from '../../src/rate-limiting/redis-rate-limiter.ts';
-import { shownUrl } from '../../src/printable.ts';
+import { displayUrlOf } from '../../src/printable.ts';
 
 const URL_WITH_SECRET = 'rediss://app-user:p%40ss%2Fword@redis.example:6380/3';
 
@@ -20,6 +20,6 @@ test('the reason names the first address if a host name has several and none res
 });
 
 test('a URL is shown without its credentials', () => {
-  expect(shownUrl(URL_WITH_SECRET)).toBe('redis.example:6380/3');
-  expect(shownUrl('postgres://app:one@db.example:5432/pds?password=two')).toBe('db.example:5432/pds');
+  expect(displayUrlOf(URL_WITH_SECRET)).toBe('redis.example:6380/3');
+  expect(displayUrlOf('postgres://app:one@db.example:5432/pds?password=two')).toBe('db.example:5432/pds');
 });

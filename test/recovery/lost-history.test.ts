@@ -102,22 +102,22 @@ async function run(
   skewMs = 0,
 ): Promise<void> {
   const clock = (): number => Date.now() + skewMs;
-  for (const it of history) {
-    if (it.does === 'sync') {
-      for (const copy of copies) await copy.advance(client.get, it.pages);
+  for (const taken of history) {
+    if (taken.does === 'sync') {
+      for (const copy of copies) await copy.advance(client.get, taken.pages);
       for (const feed of feeds) {
-        for (let page = 0; page === 0 || (page < it.pages && !feed.isAtStart); page += 1)
+        for (let page = 0; page === 0 || (page < taken.pages && !feed.isAtStart); page += 1)
           await feed.read(client.get, { limit: 3 });
       }
-    } else if (it.does === 'publish') {
-      await losable.use((database) => publishLines(database, it.lines, { clock }));
+    } else if (taken.does === 'publish') {
+      await losable.use((database) => publishLines(database, taken.lines, { clock }));
     } else {
-      const grants = { everything: false, leadEntities: it.leadEntities, coops: it.coops };
+      const grants = { everything: false, leadEntities: taken.leadEntities, coops: taken.coops };
       if (grants.leadEntities.length + grants.coops.length === 0) continue;
       // Revoking what was not granted fails, which is just another event here.
       await losable.use(async (database) => {
-        if (it.does === 'grant') await grant(database, clock, it.partner, grants);
-        else await revoke(database, clock, it.partner, grants).catch(() => null);
+        if (taken.does === 'grant') await grant(database, clock, taken.partner, grants);
+        else await revoke(database, clock, taken.partner, grants).catch(() => null);
       });
     }
   }

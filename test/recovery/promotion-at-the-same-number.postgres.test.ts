@@ -38,14 +38,18 @@ test('after a promotion that lost changes, with equally many new ones, a revoked
   await primary.kill();
   await standby.query('select pg_promote()');
   const other = await change(standby.url, async (promoted) => {
-    const instant = await makeOtherChanges(promoted, revokedKey, Date.now);
+    const timestamp = await makeOtherChanges(promoted, revokedKey, Date.now);
     expect(await readNumber(promoted)).toBe(lostNumber);
-    return instant;
+    return timestamp;
   });
   expect(other).not.toBe(lost);
   name.moveTo(standby.port);
   name.thaw();
-  for (let at = 0; (await client.get(`/v1/solicitations/count?q=back${at}`, { key })).status !== 200; at += 1)
+  for (
+    let attempt = 0;
+    (await client.get(`/v1/solicitations/count?q=back${attempt}`, { key })).status !== 200;
+    attempt += 1
+  )
     await sleep(20);
   const connectedAtMs = performance.now();
   while ((await client.get('/v1/contracts', { key: revokedKey })).status !== 401) {

@@ -161,14 +161,14 @@ describe('commands', () => {
   test('an interrupted pds reindex changes nothing', async () => {
     await setPosition(made.database, 'sol_20', 9 * BLOCK_SIZE);
     const before = [await contentsOf(made.database), await actions()];
-    const interruption = { signal: 'SIGINT', at: 'delete from "catalog"."solicitations_index"' } as const;
+    const interruption = { signal: 'SIGINT', statement: 'delete from "catalog"."solicitations_index"' } as const;
     const { code, stderr } = await runPdsSignalled(['reindex'], settings, interruption);
     expect({ code, stderr }).toMatchObject({ code: 130, stderr: 'Interrupted; nothing was changed.\n' });
     expect([await contentsOf(made.database), await actions()]).toEqual(before);
   });
 
   test('an interrupted pds check --full reports that it did not finish', async () => {
-    const interruption = { signal: 'SIGTERM', at: 'from catalog.index_blocks' } as const;
+    const interruption = { signal: 'SIGTERM', statement: 'from catalog.index_blocks' } as const;
     const { code, stderr } = await runPdsSignalled(['check', '--full'], settings, interruption);
     expect({ code, stderr }).toMatchObject({ code: 143, stderr: expect.stringContaining('Interrupted: ') as string });
   });

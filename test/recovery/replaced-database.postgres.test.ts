@@ -75,11 +75,11 @@ test('within a second of replacing the database by one with the same revision nu
   // As happens if the importer's clock is behind the last timestamp.
   const sameMs = Date.now() + 60_000;
   const lost = await change(urlOf(name), async (database) => ({
-    instant: await makeLostChanges(database, () => sameMs),
+    at: await makeLostChanges(database, () => sameMs),
     number: await readNumber(database),
   }));
   const other = await change(urlOf(`${name}_other`), async (database) => ({
-    instant: await makeOtherChanges(database, revokedKey, () => sameMs),
+    at: await makeOtherChanges(database, revokedKey, () => sameMs),
     number: await readNumber(database),
   }));
   expect(other).toEqual(lost);
@@ -91,7 +91,8 @@ test('within a second of replacing the database by one with the same revision nu
   expect((await get('/v1/suppliers?certifications=Lost+Enterprise', { key })).body).toContain('sup_1');
 
   await replace();
-  for (let at = 0; (await get(`/v1/solicitations/count?q=back${at}`, { key })).status !== 200; at += 1) await sleep(20);
+  for (let attempt = 0; (await get(`/v1/solicitations/count?q=back${attempt}`, { key })).status !== 200; attempt += 1)
+    await sleep(20);
   const readsAtMs = performance.now();
   while ((await get('/v1/contracts', { key: revokedKey })).status !== 401) {
     expect(performance.now() - readsAtMs, 'a revoked key is good').toBeLessThan(1_000);
@@ -108,8 +109,8 @@ test.each([
 ])('a replica with %s the database that replaced its primary is not read from', async (_, more) => {
   await change(urlOf(name), async (database) => {
     await makeLostChanges(database, Date.now);
-    for (let at = 0; at < more; at += 1) {
-      await setPartner(database, Date.now, 'acme', { requestsPerMinute: 900_000 + at });
+    for (let index = 0; index < more; index += 1) {
+      await setPartner(database, Date.now, 'acme', { requestsPerMinute: 900_000 + index });
     }
   });
   await change(urlOf(`${name}_other`), (database) => makeOtherChanges(database, revokedKey, Date.now));

@@ -86,7 +86,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const before = readdirSync(files.folder, { recursive: true });
     const words = ['restore', join(files.folder, 'backup'), '--yes'];
     // The first statement of the recovery of the copy.
-    const signal = { signal: 'SIGINT', at: 'update "catalog"."suppliers" as record' } as const;
+    const signal = { signal: 'SIGINT', statement: 'update "catalog"."suppliers" as record' } as const;
     expect(await runPdsSignalled(words, files.settings, signal)).toMatchObject({
       code: 130,
       stderr: 'Interrupted; nothing was restored.\n',

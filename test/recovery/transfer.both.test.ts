@@ -192,9 +192,9 @@ describe('a transfer from SQLite to PostgreSQL', { timeout: 180_000 }, () => {
     await createPartner(source.database, Date.now, 'acme', { everything: true });
     const command = ['transfer', databaseUrlOf(target.config)];
     const settings = { PDS_DATABASE_URL: databaseUrlOf(source.config) };
-    const at = 'copy "access"."keys"';
+    const statement = 'copy "access"."keys"';
     await issueKey(source.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
-    const ended = await runPdsSignalled(command, settings, { signal, at });
+    const ended = await runPdsSignalled(command, settings, { signal, statement });
     expect(ended.code).toBe(signal === 'SIGKILL' ? null : 143);
     if (signal === 'SIGTERM') expect(ended.stderr).toContain('Interrupted; nothing was transferred.');
     expect((await dump(target.database))['access.partners']).toEqual([]);

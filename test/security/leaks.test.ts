@@ -72,8 +72,8 @@ function secretOf(text: string): string {
 }
 
 function excerptAround(text: string, secret: string): string {
-  const at = text.indexOf(secret);
-  return at === -1 ? '' : text.slice(Math.max(0, at - 200), at + 20);
+  const index = text.indexOf(secret);
+  return index === -1 ? '' : text.slice(Math.max(0, index - 200), index + 20);
 }
 
 /** Waits for a complete file that Node writes on a signal. */
@@ -142,7 +142,6 @@ test('logs, metrics, crash reports, command lines and memory of a server contain
   try {
     await sendEveryKind(client);
     seen.set('metrics', (await getAdmin(await serving.adminPort(), '/metrics')).body);
-    client.close();
     await collectFrom(serving);
   } finally {
     client.close();

@@ -80,12 +80,12 @@ export async function beMixedClient(soak: Soak, reconnects: boolean): Promise<vo
       look(soak, answer, data);
       if (data.length !== 1 || data[0]?.id !== id) soak.problem(`${data.length} found for ${id}`);
     } else if (question === 'filter') {
-      const place = Math.floor(Math.random() * SOLICITATIONS);
-      const after = new Date(Date.UTC(2040, 0, 1) + place * 60_000).toISOString();
+      const index = Math.floor(Math.random() * SOLICITATIONS);
+      const after = new Date(Date.UTC(2040, 0, 1) + index * 60_000).toISOString();
       const answer = await ask(soak, client, `/v1/solicitations?closing_after=${after}`, { kind: question });
       const { data } = JSON.parse(answer.body) as List;
       look(soak, answer, data);
-      if (data.length !== Math.min(25, SOLICITATIONS - place)) soak.problem(`${data.length} that close after ${after}`);
+      if (data.length !== Math.min(25, SOLICITATIONS - index)) soak.problem(`${data.length} that close after ${after}`);
     } else if (question === 'count') {
       const q = any(['', '&q=common']);
       const leadEntity = any(LEAD_ENTITIES.map((_, index) => index));

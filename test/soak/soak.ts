@@ -97,12 +97,12 @@ try {
   if (minutes >= LONG_MINUTES && growthOf(held.map(({ descriptors }) => descriptors)) > 2)
     soak.problem('descriptors grew');
   const took = soak.tookMs.toSorted((a, b) => a - b);
-  const at = (share: number): number => Math.round((took[Math.floor(took.length * share)] ?? 0) * 10) / 10;
+  const percentile = (share: number): number => Math.round((took[Math.floor(took.length * share)] ?? 0) * 10) / 10;
   process.stdout.write(
     `${JSON.stringify({
       engine: config.engine,
       ...{ minutes, processes, asked: soak.asked, imports: imports.count },
-      tookMs: { p50: at(0.5), p99: at(0.99), p999: at(0.999) },
+      tookMs: { p50: percentile(0.5), p99: percentile(0.99), p999: percentile(0.999) },
       residentMb: {
         idle: idle.residentMb,
         samples: every(held, 10).map(({ residentMb }) => residentMb),

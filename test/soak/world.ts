@@ -64,7 +64,7 @@ export class World {
 
   /** Whether the import of a record's version ended before this time. */
   endedBefore(id: string, version: number, momentMs: number): boolean {
-    return (this.#versions.get(id) ?? []).some((it) => it.version === version && it.endedAtMs < momentMs);
+    return (this.#versions.get(id) ?? []).some((period) => period.version === version && period.endedAtMs < momentMs);
   }
 
   /** Checks a record of a response, given when it was requested and received; null if it is correct. */
@@ -75,10 +75,10 @@ export class World {
     if (more?.version !== said.version || more.id !== said.id) return `torn: ${JSON.stringify(record).slice(0, 300)}`;
     if (record.lead_entity.id !== leadEntityOf(record.id)) return `${record.id} of another lead entity`;
     const versions = this.#versions.get(record.id) ?? [];
-    const place = versions.findIndex(({ version }) => version === said.version);
-    const beganAtMs = versions[place]?.beganAtMs ?? Number.POSITIVE_INFINITY;
+    const index = versions.findIndex(({ version }) => version === said.version);
+    const beganAtMs = versions[index]?.beganAtMs ?? Number.POSITIVE_INFINITY;
     if (beganAtMs > answeredAtMs) return `${record.id} of a version that was not there`;
-    const next = versions[place + 1];
+    const next = versions[index + 1];
     const replacedAtMs = next?.endedAtMs ?? Number.POSITIVE_INFINITY;
     if (replacedAtMs < askedAtMs - STALE_MS) {
       return `${record.id} ${Math.round(askedAtMs - replacedAtMs)} ms after version ${said.version} was replaced`;
@@ -94,7 +94,7 @@ export class World {
     }));
     const newest = Math.max(0, ...said.map(({ version }) => version));
     for (const { id, version } of said) {
-      const then = (this.#versions.get(id) ?? []).filter((it) => it.version <= newest).at(-1)?.version;
+      const then = (this.#versions.get(id) ?? []).filter((period) => period.version <= newest).at(-1)?.version;
       if (then !== version) return `a page of version ${newest} in which ${id} is of ${version}, and not of ${then}`;
     }
     return null;

@@ -32,7 +32,7 @@ export interface RecordDirectories {
 export function createDirectories(seed: number): RecordDirectories {
   const real = realDirectories();
   const records = readRecords(real.map((path) => ({ path, publishedAt: '' })));
-  const some = (ids: Iterable<string>, most: number): string[] => [...ids].slice(0, most);
+  const some = (ids: Iterable<string>, max: number): string[] => [...ids].slice(0, max);
   const generated = generatedRecords(seed, {
     leadEntities: some(records.leadEntities.keys(), 10),
     coops: some(records.coops.keys(), 2),

@@ -54,6 +54,6 @@ export async function readScope({ kysely }: OpenDatabase, name: string): Promise
     .executeTakeFirstOrThrow();
   const grants = await kysely.selectFrom('access.grants').selectAll().where('partner_id', '=', partner.id).execute();
   const ofKind = (kind: string): Record<string, string> =>
-    Object.fromEntries(grants.filter((it) => it.kind === kind).map((it) => [it.resource_id, it.granted_at]));
+    Object.fromEntries(grants.filter((row) => row.kind === kind).map((row) => [row.resource_id, row.granted_at]));
   return { everythingSince: partner.everything_since, leadEntities: ofKind('lead_entity'), coops: ofKind('coop') };
 }

@@ -22,8 +22,8 @@ let catalog: string;
 beforeAll(async () => {
   service = await startService();
   const { database } = service;
-  const publications = RELEASES.map((number) => ({ number, instant: timestampOf(2 * number), token: '' }));
-  await insertRows(database, 'catalog.publications', publications);
+  const releases = RELEASES.map((number) => ({ number, instant: timestampOf(2 * number), token: '' }));
+  await insertRows(database, 'catalog.publications', releases);
   const { rows } = await sql<{ catalog: string }>`select ${catalogState} as catalog`.execute(database.kysely);
   catalog = rows[0]?.catalog ?? '';
 });
@@ -90,14 +90,14 @@ test('few or many, departures are found if their owner was granted before them, 
       fc.integer({ min: 1, max: 4 }),
       async (rows, granted, since, limit) => {
         await store(rows);
-        const isTold = ({ owner, release }: DepartureRow): boolean =>
+        const isReported = ({ owner, release }: DepartureRow): boolean =>
           2 * release >= since && (granted.get(owner) ?? Infinity) < 2 * release;
         for (const areMany of [false, true]) {
           const departures = new ListedDepartures(KINDS, areMany);
           for (const kind of KINDS) {
-            const told = rows.filter((row) => row.kind === kind && isTold(row)).map(({ id }) => id);
+            const reported = rows.filter((row) => row.kind === kind && isReported(row)).map(({ id }) => id);
             const ids = await listAll(departures, kind, { scope: scopeOf(granted), since, limit });
-            expect(ids, areMany ? 'many' : 'few').toEqual([...new Set(told)].sort());
+            expect(ids, areMany ? 'many' : 'few').toEqual([...new Set(reported)].sort());
           }
         }
       },

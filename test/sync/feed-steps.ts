@@ -21,7 +21,7 @@ const process = fc.nat({ max: PROCESSES - 1 });
 const nth = fc.constantFrom(...IDS);
 const edit = fc.oneof(
   fc.record({
-    of: fc.constant('contract' as const),
+    target: fc.constant('contract' as const),
     nth,
     leadEntity: fc.constantFrom(...LEAD_ENTITIES),
     coop: fc.constantFrom(null, ...COOPS),
@@ -29,14 +29,14 @@ const edit = fc.oneof(
     text: fc.nat({ max: 3 }),
   }),
   fc.record({
-    of: fc.constant('solicitation' as const),
+    target: fc.constant('solicitation' as const),
     nth,
     leadEntity: fc.constantFrom(...LEAD_ENTITIES),
     status: fc.constantFrom('draft', 'open', 'open', 'awarded'),
     notices: fc.nat({ max: 3 }),
   }),
-  fc.record({ of: fc.constant('supplier' as const), nth, text: fc.nat({ max: 3 }) }),
-  fc.record({ of: fc.constantFrom('no contract', 'no solicitation', 'no supplier' as const), nth }),
+  fc.record({ target: fc.constant('supplier' as const), nth, text: fc.nat({ max: 3 }) }),
+  fc.record({ target: fc.constantFrom('no contract', 'no solicitation', 'no supplier' as const), nth }),
 );
 const change = fc.oneof(
   {
@@ -88,7 +88,7 @@ export function startingLines(): Lines {
 /** Applies an edit to the lines; an edit that would leave a dangling reference drops it. */
 export function apply(lines: Lines, step: Edit): void {
   const { contracts, solicitations, suppliers } = lines;
-  switch (step.of) {
+  switch (step.target) {
     case 'contract': {
       const id = `ctr_${step.nth}`;
       const named = step.suppliers.map((number) => `sup_${number}`).filter((supplierId) => suppliers.has(supplierId));

@@ -46,7 +46,7 @@ const publish = (lines: ImportLines) => publishLines(service.database, lines, { 
 const replace = (lines: ImportLines) =>
   publishLines(service.database, lines, { clock, replace: true, allowRemovals: true });
 
-const shown = (pages: readonly FeedPage[]): string[] =>
+const describeChanges = (pages: readonly FeedPage[]): string[] =>
   pages.flatMap(({ items }) => items.map(({ id, removed }) => `${removed === true ? '-' : '+'}${id}`));
 
 /** What the next listing lists: `+` and the id of a record, `-` and that of a removal. */
@@ -54,7 +54,7 @@ async function changes(name: string): Promise<string[]> {
   await service.noticeChanges();
   const pages = await (copies[name] ?? expect.fail()).sync(service.get);
   const [first] = pages;
-  return [...(first?.meta?.reset === true ? ['reset'] : []), ...shown(pages)];
+  return [...(first?.meta?.reset === true ? ['reset'] : []), ...describeChanges(pages)];
 }
 
 test('the first listing has every record, whole, by kind and then by id', async () => {
@@ -289,7 +289,7 @@ describe('a listing', () => {
         expect(refused.status).toBe(status);
         const again = await getChanges(service.get, key, query);
         expect(again.status).toBe(status === 400 ? 200 : 403);
-        if (status === 400) expect([again.meta?.reset, shown([again])]).toEqual([true, ['+ctr_1']]);
+        if (status === 400) expect([again.meta?.reset, describeChanges([again])]).toEqual([true, ['+ctr_1']]);
       }
     },
   );

@@ -166,7 +166,7 @@ export class History {
     return this.#world.processes[index] ?? expect.fail(`no process ${index}`);
   }
 
-  #list(state: State, kind: Kind, since?: string, bound: 'least' | 'most' = 'most'): Served[] {
+  #list(state: State, kind: Kind, since?: string, bound: 'min' | 'max' = 'max'): Served[] {
     return state.model.list(kind, since === undefined ? {} : { updated_since: since }, state.scope, EPOCH, bound);
   }
 
@@ -187,7 +187,7 @@ export class History {
         if (response.headers['x-sync-watermark'] !== (isFirst ? state.watermark : sync.watermark)) return false;
         const { data, meta } = JSON.parse(response.body) as Page;
         const received = new Set(data.map(({ id }) => id));
-        const required = new Set(this.#list(state, kind, since, 'least').map(({ id }) => id));
+        const required = new Set(this.#list(state, kind, since, 'min').map(({ id }) => id));
         const end = meta.next_cursor === null ? null : (data.at(-1)?.id ?? '');
         const expected = this.#list(state, kind, since).filter((record) => {
           const id = String(record['id']);

@@ -108,11 +108,11 @@ test('counts, reference lists and the key show a grant that their process does n
   // Another URL: what is cached stays good until the process learns of a change.
   expect(await total('?status=open')).toBe(5);
   expect(await total()).toBe(5);
-  for (const [path, shown] of others) {
+  for (const [path, part] of others) {
     await revokeB();
-    expect((await get(stale, path)).body).not.toContain(shown);
+    expect((await get(stale, path)).body).not.toContain(part);
     await grantB();
-    expect((await get(stale, path)).body).toContain(shown);
+    expect((await get(stale, path)).body).toContain(part);
   }
 });
 

@@ -62,22 +62,22 @@ test.each<Case>([
   async (path, read, ...outcomes) => {
     // Uncompressed, since a compressor would hold back the first bytes.
     const headers = { authorization: `Bearer ${service.partner('a').key}`, 'accept-encoding': 'identity' };
-    for (let at = 1, hasBegun = false; !hasBegun; at += 1) {
+    for (let attempt = 1, hasBegun = false; !hasBegun; attempt += 1) {
       await grant(service.database, clock, 'a', GRANTS);
       await service.noticeChanges();
       const before = await fetch(`${service.url}/v1/coops`, { headers });
       const since = before.headers.get('x-sync-watermark') ?? '';
       statements = 0;
-      beforeStatement = (number) => (number === at ? revoke(service.database, clock, 'a', GRANTS) : undefined);
+      beforeStatement = (number) => (number === attempt ? revoke(service.database, clock, 'a', GRANTS) : undefined);
       const response = await fetch(service.url + path.replace('WATERMARK', since), { headers });
       // A later piece is cut.
       const body = await response.text().catch(() => null);
       beforeStatement = () => undefined;
-      if (statements < at) await revoke(service.database, clock, 'a', GRANTS);
-      hasBegun = body === null || statements < at;
-      expect(response.status, `statement ${at}: ${body}`).toBe(200);
+      if (statements < attempt) await revoke(service.database, clock, 'a', GRANTS);
+      hasBegun = body === null || statements < attempt;
+      expect(response.status, `statement ${attempt}: ${body}`).toBe(200);
       if (body !== null)
-        expect(outcomes, `statement ${at}`).toContainEqual([read(body), leftIn(before) - leftIn(response)]);
+        expect(outcomes, `statement ${attempt}`).toContainEqual([read(body), leftIn(before) - leftIn(response)]);
     }
   },
   60_000,

@@ -49,7 +49,7 @@ test('requests without a valid key are not counted', () => {
 
 test('a clock set back over midnight counts for the day that it shows', () => {
   const counts = new UsageCounts();
-  for (const at of [NOON_MS, NOON_MS - 86_400_000, NOON_MS]) counts.count(request(), at);
+  for (const ms of [NOON_MS, NOON_MS - 86_400_000, NOON_MS]) counts.count(request(), ms);
   expect(counts.takeAll().map(({ day, requests }) => [day, requests])).toEqual([
     ['2026-04-14', 1],
     ['2026-04-15', 2],

@@ -90,7 +90,10 @@ function renderArea(area: Area, statements: Statements): string {
 }
 
 function renderStatement(name: string, { sqlite, postgres }: Statements): string {
-  const found = { sqlite: sqlite.find((it) => it.name === name), postgres: postgres.find((it) => it.name === name) };
+  const found = {
+    sqlite: sqlite.find((statement) => statement.name === name),
+    postgres: postgres.find((statement) => statement.name === name),
+  };
   const first = found.sqlite ?? found.postgres;
   if (first === undefined) throw new Error(`no statement ${name}`);
   const parameters = [...new Set([...(found.sqlite?.parameters ?? []), ...(found.postgres?.parameters ?? [])])];
@@ -163,5 +166,5 @@ function indentOf(line: string): number {
 }
 
 function namesIn(area: Area, { sqlite, postgres }: Statements): string[] {
-  return [...new Set([...sqlite, ...postgres].filter((it) => it.area === area).map(({ name }) => name))];
+  return [...new Set([...sqlite, ...postgres].filter((statement) => statement.area === area).map(({ name }) => name))];
 }

@@ -225,14 +225,14 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
   await record(
     'For the metrics, when the revision has changed: which keys end, and when.',
     [['keys that end', 'environment', 'at']],
-    (it) => listExpiringKeys(it, 'live', ''),
+    (opened) => listExpiringKeys(opened, 'live', ''),
   );
   await record(
     'For `/readyz`, at most every ten seconds: which migrations ran.',
     database.engine === 'postgres'
       ? [['tables', 'group'], ['migrations of the catalog'], ['migrations of access']]
       : [['tables'], ['migrations of the catalog'], ['tables of access'], ['migrations of access']],
-    (it) => readSchemaState(it, 'serve'),
+    (opened) => readSchemaState(opened, 'serve'),
   );
   const columns = ['day', 'partner_id', 'key_id', 'endpoint', 'requests', 'records', 'limited', 'failed'];
   const usage = {
@@ -247,10 +247,10 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
       { area: 'service', name: 'old usage', purpose: usage.deleteOneDay, text: deleteOneDay, parameters: ['day'] },
     ];
   }
-  const storeOf = (it: OpenDatabase): UsageStore => openUsageStore({ engine: 'postgres', url: '' }, it);
+  const storeOf = (opened: OpenDatabase): UsageStore => openUsageStore({ engine: 'postgres', url: '' }, opened);
   const row = { day: '', partner_id: 0, key_id: '', endpoint: '', requests: 0, records: 0, limited: 0, failed: 0 };
-  await record(usage.add, [['usage', ...columns]], (it) => storeOf(it).add([row]));
-  await record(usage.deleteOneDay, [['old usage', 'day']], (it) => storeOf(it).deleteOneDayBefore(''));
+  await record(usage.add, [['usage', ...columns]], (opened) => storeOf(opened).add([row]));
+  await record(usage.deleteOneDay, [['old usage', 'day']], (opened) => storeOf(opened).deleteOneDayBefore(''));
   return statements;
 }
 /** Lists all serving statements. Executes those that bypass `run`, so the database must not be shared. */

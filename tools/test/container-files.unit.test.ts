@@ -65,7 +65,9 @@ describe.each(['compose.sqlite.yaml', 'compose.postgres.yaml'])('%s', (file) => 
   test('runs this version, with commands that exist', () => {
     const own = services.filter(([, { image }]) => image.startsWith('partner-data-service'));
     expect(own.filter(([, { image }]) => image !== OWN_IMAGE)).toEqual([]);
-    expect(own.map(([, { command = ['serve'] }]) => findProblem(command)).filter((it) => it !== null)).toEqual([]);
+    expect(
+      own.map(([, { command = ['serve'] }]) => findProblem(command)).filter((problem) => problem !== null),
+    ).toEqual([]);
   });
 });
 

@@ -56,8 +56,8 @@ export function readingAgain(state: MirrorState): MirrorState {
 }
 
 /** An object with a value for each name. */
-export function each<Name extends string, T>(names: readonly Name[], of: (name: Name) => T): Record<Name, T> {
-  return Object.fromEntries(names.map((name) => [name, of(name)])) as Record<Name, T>;
+export function each<Name extends string, T>(names: readonly Name[], make: (name: Name) => T): Record<Name, T> {
+  return Object.fromEntries(names.map((name) => [name, make(name)])) as Record<Name, T>;
 }
 
 /**

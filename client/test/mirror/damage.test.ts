@@ -29,8 +29,8 @@ const mirror = (...args: string[]) => service.mirror(...args);
 /** Runs a mirror that is killed before a request reaches the service; returns the targets of its requests. */
 async function killAt(index: number, args: readonly string[]): Promise<string[]> {
   const killed = service.startMirror(...args);
-  service.intercept((_request, at) => {
-    if (at === index) killed.kill('SIGKILL');
+  service.intercept((_request, requestIndex) => {
+    if (requestIndex === index) killed.kill('SIGKILL');
     return {};
   });
   expect((await killed.ended).code).toBeNull();

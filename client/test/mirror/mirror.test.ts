@@ -29,8 +29,8 @@ async function mirror(...args: string[]) {
 /** Runs a mirror that is killed before a request reaches the service; returns the targets of its requests. */
 async function killAt(index: number, args: readonly string[]): Promise<string[]> {
   const killed = service.startMirror(...args);
-  service.intercept((_request, at) => {
-    if (at === index) killed.kill('SIGKILL');
+  service.intercept((_request, requestIndex) => {
+    if (requestIndex === index) killed.kill('SIGKILL');
     return {};
   });
   expect((await killed.ended).code).toBeNull();
@@ -136,7 +136,10 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
   });
 
   test('reads a piece again whose connection is reset, and no other', async () => {
-    service.intercept((_request, index) => (index === 3 ? { cutAfter: 700 } : index === 6 ? { cutAfter: 0 } : {}));
+    service.intercept((_request, index) => {
+      if (index === 3) return { cutAfter: 700 };
+      return index === 6 ? { cutAfter: 0 } : {};
+    });
     expect((await service.mirror(...args())).code).toBe(0);
     const feed = service.targets.filter(isChanges);
     expect(feed.length - new Set(feed).size).toBe(2);

@@ -41,7 +41,7 @@ function fieldsIn({ properties = {}, required = [] }: Schema): Record<string, Fi
 
 function typeOf({ type, format, items }: Schema): FieldType['type'] | null {
   if (items !== undefined) return items.properties === undefined ? 'list' : null;
-  if (format === 'instant') return 'timestamp';
+  if (format === 'timestamp') return 'timestamp';
   return type === 'integer' || type === 'boolean' ? type : 'text';
 }
 

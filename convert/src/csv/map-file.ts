@@ -112,18 +112,18 @@ export function fieldsIn({ kind, fields }: RecordMap): { kind: Kind; field: stri
   ]);
 }
 
-function fileMap(kind: Kind, value: unknown, defaults: Defaults, at: string): FileMap {
-  const map = getObject(value, at);
-  refuseUnknown(map, FILE_KEYS, at);
+function fileMap(kind: Kind, value: unknown, defaults: Defaults, path: string): FileMap {
+  const map = getObject(value, path);
+  refuseUnknown(map, FILE_KEYS, path);
   const { file, delimiter = ',' } = map;
-  if (typeof file !== 'string') throw new InputError(`${at}.file must name a CSV file`);
+  if (typeof file !== 'string') throw new InputError(`${path}.file must name a CSV file`);
   if (typeof delimiter !== 'string' || delimiter.length !== 1)
-    throw new InputError(`${at}.delimiter must be one character`);
-  const ignored = new Set(getTexts(map['ignore'], `${at}.ignore`));
+    throw new InputError(`${path}.delimiter must be one character`);
+  const ignored = new Set(getTexts(map['ignore'], `${path}.ignore`));
   const types = defaults.types[kind];
-  const fields = fieldMaps(map['fields'], types, defaults, `${at}.fields`);
+  const fields = fieldMaps(map['fields'], types, defaults, `${path}.fields`);
   const missing = Object.entries(types).find(([field, { isRequired }]) => isRequired && !fields.has(field));
-  if (missing !== undefined) throw new InputError(`${at}.fields.${missing[0]} is missing: every record needs it`);
+  if (missing !== undefined) throw new InputError(`${path}.fields.${missing[0]} is missing: every record needs it`);
   return { kind, file, delimiter, fields, ignored };
 }
 
@@ -131,26 +131,28 @@ function fieldMaps(
   value: unknown,
   types: Readonly<Record<string, FieldType>>,
   defaults: Defaults,
-  at: string,
+  path: string,
 ): Map<string, FieldMap> {
-  const described = getObject(value, at);
-  refuseUnknown(described, Object.keys(types), at);
+  const described = getObject(value, path);
+  refuseUnknown(described, Object.keys(types), path);
   const mapped = Object.entries(types).filter(([field]) => Object.hasOwn(described, field));
-  return new Map(mapped.map(([field, type]) => [field, fieldMap(described[field], type, defaults, `${at}.${field}`)]));
+  return new Map(
+    mapped.map(([field, type]) => [field, fieldMap(described[field], type, defaults, `${path}.${field}`)]),
+  );
 }
 
-function fieldMap(value: unknown, type: FieldType, defaults: Defaults, at: string): FieldMap {
-  const map: JsonObject = typeof value === 'string' ? { column: value } : getObject(value, at);
-  refuseUnknown(map, FIELD_KEYS, at);
+function fieldMap(value: unknown, type: FieldType, defaults: Defaults, path: string): FieldMap {
+  const map: JsonObject = typeof value === 'string' ? { column: value } : getObject(value, path);
+  refuseUnknown(map, FIELD_KEYS, path);
   const sources = SOURCES.filter((key) => Object.hasOwn(map, key));
   const [source = ''] = sources;
-  if (sources.length !== 1) throw new InputError(`${at} must have one of ${SOURCES.join(', ')}`);
-  checkOptions(map, source, type, at);
-  const textsOf = (key: string): string[] => getTexts(map[key], `${at}.${key}`);
+  if (sources.length !== 1) throw new InputError(`${path} must have one of ${SOURCES.join(', ')}`);
+  checkOptions(map, source, type, path);
+  const textsOf = (key: string): string[] => getTexts(map[key], `${path}.${key}`);
   const texts = textsOf('text');
   const inBraces = texts.flatMap((one) => Array.from(one.matchAll(COLUMN_IN_TEXT), ([, column = '']) => column.trim()));
   if (source === 'text' && inBraces.length === 0)
-    throw new InputError(`${at}.text names no column; write columns in braces, such as "Expires {End Date}."`);
+    throw new InputError(`${path}.text names no column; write columns in braces, such as "Expires {End Date}."`);
   const { values, creates, constant, blank } = map;
   return {
     type,
@@ -160,28 +162,28 @@ function fieldMap(value: unknown, type: FieldType, defaults: Defaults, at: strin
     timeZone: defaults.timeZone,
     formats: textsOf('format'),
     columns: source === 'text' || source === 'constant' ? inBraces : textsOf(source),
-    values: values === undefined ? null : new Map(Object.entries(getObject(values, `${at}.values`))),
+    values: values === undefined ? null : new Map(Object.entries(getObject(values, `${path}.values`))),
     separator: textsOf('separator')[0] ?? '',
     none: new Set([...defaults.none, ...textsOf('none').map(normalizeName)]),
     idPrefix: source === 'id_from' ? (textsOf('prefix')[0] ?? '') : null,
     isNumber: source === 'number_from',
-    creates: creates === undefined ? null : createdMap(creates as Kind, map['fields'], defaults, `${at}.fields`),
+    creates: creates === undefined ? null : createdMap(creates as Kind, map['fields'], defaults, `${path}.fields`),
   };
 }
 
 /** The fields of a created record: all but its id, which is the reference to it. */
-function createdMap(kind: Kind, described: unknown = {}, defaults: Defaults, at: string): RecordMap {
+function createdMap(kind: Kind, described: unknown = {}, defaults: Defaults, path: string): RecordMap {
   const types = Object.entries(defaults.types[kind]).filter(([field]) => field !== 'id');
-  return { kind, fields: fieldMaps(described, Object.fromEntries(types), defaults, at) };
+  return { kind, fields: fieldMaps(described, Object.fromEntries(types), defaults, path) };
 }
 
 /** @throws InputError if an option is missing, or contradicts the field or another option. */
-function checkOptions(map: JsonObject, source: string, field: FieldType, at: string): void {
+function checkOptions(map: JsonObject, source: string, field: FieldType, path: string): void {
   const { type } = field;
   const creatable = creatableKind(field);
   const has = (key: string): boolean => map[key] !== undefined;
   const refuseIf = (condition: boolean, message: string): void => {
-    if (condition) throw new InputError(`${at}${message}`);
+    if (condition) throw new InputError(`${path}${message}`);
   };
   for (const key of Object.keys(map)) {
     const others = OPTIONS[source] ?? [];

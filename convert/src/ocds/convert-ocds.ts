@@ -75,7 +75,7 @@ async function readFile(
         // In UTC, so that the order of texts is the order of times.
         const date = readTimestamp(text, options.zone, 'date');
         workspace.addPart(ocid, { form, date, json: JSON.stringify(value), file, place });
-        report.read(form === 'linked' ? 'linked releases' : form === 'compiled' ? 'compiled releases' : 'releases');
+        report.read(form === 'release' ? 'releases' : `${form} releases`);
       } catch (error) {
         if (!(error instanceof ValueError)) throw error;
         report.refuse({ file, place, field: error.field, id: ocid, reason: error.message });

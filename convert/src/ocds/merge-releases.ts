@@ -31,17 +31,17 @@ export function mergeReleases(releases: readonly JsonObject[]): JsonObject {
 
 function mergeEntries(target: JsonObject, entries: [string, unknown][], path: string): void {
   for (const [key, value] of entries) {
-    const at = path === '' ? key : `${path}.${key}`;
+    const keyPath = path === '' ? key : `${path}.${key}`;
     if (value === null) {
       // Null removes a value; fields below an object are removed one by one.
       if (!isMergeable(key, target[key])) Reflect.deleteProperty(target, key);
     } else if (!isMergeable(key, value)) {
       target[key] = value;
     } else if (Array.isArray(value)) {
-      if (value.length > 0) target[key] = mergeList(listOf(target[key], at), value as JsonObject[], at);
+      if (value.length > 0) target[key] = mergeList(listOf(target[key], keyPath), value as JsonObject[], keyPath);
     } else {
-      const inner = objectOf(target[key], at);
-      mergeEntries(inner, Object.entries(value as JsonObject), at);
+      const inner = objectOf(target[key], keyPath);
+      mergeEntries(inner, Object.entries(value as JsonObject), keyPath);
       if (Object.keys(inner).length > 0) target[key] = inner;
     }
   }

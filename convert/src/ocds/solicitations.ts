@@ -166,7 +166,10 @@ function notices(process: ContractingProcess): JsonObject[] {
   report.dropped('amendments without a text', dated.filter(({ body }) => body === null).length);
   return dated
     .filter(({ body }) => body !== null)
-    .sort((a, b) => (a.created_at < b.created_at ? -1 : a.created_at > b.created_at ? 1 : a.id - b.id))
+    .sort((a, b) => {
+      if (a.created_at === b.created_at) return a.id - b.id;
+      return a.created_at < b.created_at ? -1 : 1;
+    })
     .map(({ id, body, created_at }, index) => ({ id, title: `Amendment ${index + 1}`, body, created_at }));
 }
 
@@ -175,15 +178,15 @@ function questions(process: ContractingProcess): JsonObject[] {
   const { release, lastDate, report } = process;
   return numbered(objectsAt(release, 'tender', 'enquiries'), report).flatMap(([id, enquiry]) => {
     const [title, description] = [textAt(enquiry, 'title'), textAt(enquiry, 'description')];
-    const shown = title ?? shortened(description ?? null, MAX_QUESTION_TITLE);
-    if (shown === null) {
+    const questionTitle = title ?? shortened(description ?? null, MAX_QUESTION_TITLE);
+    if (questionTitle === null) {
       report.dropped('questions without a text');
       return [];
     }
     return {
       id,
-      title: shown,
-      body: description ?? shown,
+      title: questionTitle,
+      body: description ?? questionTitle,
       answer: textAt(enquiry, 'answer'),
       answered_at: timeAt(process, enquiry, 'dateAnswered'),
       created_at: timeAt(process, enquiry, 'date') ?? lastDate,

@@ -105,13 +105,15 @@ export function table(caption, titles, rows, brief = titles) {
 
 /** @param {readonly Child[]} children @returns {Child[]} */
 function orNone(children) {
-  const shown = present(children).filter((child) => child !== '');
-  return shown.length > 0 ? shown : [element('span', { class: 'none' }, 'none')];
+  const filled = present(children).filter((child) => child !== '');
+  return filled.length > 0 ? filled : [element('span', { class: 'none' }, 'none')];
 }
 
 /** @param {readonly Child[]} children @returns {(Node | string)[]} */
 function present(children) {
-  return children.filter((child) => child !== null && child !== false).map((it) => (it instanceof Node ? it : `${it}`));
+  return children
+    .filter((child) => child !== null && child !== false)
+    .map((child) => (child instanceof Node ? child : `${child}`));
 }
 
 /** @param {Element} made @param {Readonly<Record<string, string | boolean>>} attributes */

@@ -156,7 +156,7 @@ class Explorer {
       parts = await this.#make(place, view, known.previousPages);
     } catch (error) {
       if (view.signal.aborted) return;
-      const title = VIEWS.find((it) => it.view === this.#place.view)?.title ?? 'Not shown';
+      const title = VIEWS.find((listed) => listed.view === this.#place.view)?.title ?? 'Not shown';
       parts = [element('h2', { tabindex: '-1' }, title), problemBox(error, () => void this.#show())];
       if (error instanceof AnswerError && error.status === 403) {
         if (known.access !== null) parts.push(element('p', {}, 'What else your key can see is in the views above.'));
@@ -179,7 +179,7 @@ class Explorer {
     // The API's only path below a list that is not a record.
     const isCount = name === 'solicitations' && id === 'count';
     if (id !== null && showRecord !== undefined && !isCount) return showRecord(id, view);
-    const list = LISTS.find((it) => it.view === name);
+    const list = LISTS.find((candidate) => candidate.view === name);
     if (list !== undefined && id === null) return showList(list, parameters, view, previousPages);
     if (name === 'timeline' && id === null) return showTimeline(view);
     if (name === 'key' && id === null) return showKey(view);

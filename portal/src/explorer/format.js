@@ -33,18 +33,18 @@ export function formatShortTime(ms) {
 /**
  * A timestamp in UTC to the minute; the element's `datetime` and `title` hold it in full.
  *
- * @param {string | null} instant
+ * @param {string | null} at
  */
-export function time(instant) {
-  if (instant === null) return null;
-  const ms = Date.parse(instant);
-  return element('time', { datetime: instant, title: instant }, `${dayFirst(DAY, ms)}, ${TIME.format(ms)} UTC`);
+export function time(at) {
+  if (at === null) return null;
+  const ms = Date.parse(at);
+  return element('time', { datetime: at, title: at }, `${dayFirst(DAY, ms)}, ${TIME.format(ms)} UTC`);
 }
 
-/** @param {string | null} instant @returns {HTMLTimeElement | null} the day only, in UTC, which the column's title says */
-export function day(instant) {
-  if (instant === null) return null;
-  return element('time', { datetime: instant, title: instant }, dayFirst(DAY, Date.parse(instant)));
+/** @param {string | null} at @returns {HTMLTimeElement | null} the day only, in UTC, which the column's title says */
+export function day(at) {
+  if (at === null) return null;
+  return element('time', { datetime: at, title: at }, dayFirst(DAY, Date.parse(at)));
 }
 
 /**

@@ -23,8 +23,8 @@ export class FormulaGuard {
   alter(csv) {
     const parts = [];
     let start = 0;
-    for (let at = 0; at < csv.length; at++) {
-      const byte = csv[at] ?? 0;
+    for (let index = 0; index < csv.length; index++) {
+      const byte = csv[index] ?? 0;
       if (byte === QUOTE) {
         // The text of a quoted cell begins after its quote. One in the text is doubled: the second quotes the cell again.
         this.#isFirst &&= !this.#isQuoted;
@@ -32,8 +32,8 @@ export class FormulaGuard {
         continue;
       }
       if (this.#isFirst && FORMULA_STARTS.has(byte) && (this.#isQuoted || byte !== CARRIAGE_RETURN)) {
-        parts.push(csv.subarray(start, at), APOSTROPHE);
-        start = at;
+        parts.push(csv.subarray(start, index), APOSTROPHE);
+        start = index;
       }
       this.#isFirst = !this.#isQuoted && (byte === COMMA || byte === LINE_FEED);
     }

@@ -13,6 +13,8 @@ import type { IndexedKind, Kind } from '../../kinds.ts';
  * - `table`, and `column`, which has its id in the tables of records;
  * - `suppliers`, the table of the suppliers that its contracts name;
  * - `parameter`, for the granted ids in SQL.
+ *
+ * CONTRIBUTING.md lists what another one needs elsewhere.
  */
 export const OWNERS = {
   lead_entity: {

@@ -30,8 +30,8 @@ export function isServed(kind: IndexedKind): RawBuilder<SqlBool> | null {
 export function isVisible(engine: Engine, kind: IndexedKind, key: ScopeKey): RawBuilder<SqlBool> {
   const served = isServed(kind);
   if (key === 'everything') return served ?? sql<SqlBool>`1 = 1`;
-  const shown = anyOf(shownBy(kind).map(([owner, records]) => isShown(engine, owner, records)));
-  return served === null ? shown : sql<SqlBool>`${served} and ${shown}`;
+  const granted = anyOf(shownBy(kind).map(([owner, records]) => isShown(engine, owner, records)));
+  return served === null ? granted : sql<SqlBool>`${served} and ${granted}`;
 }
 
 /** Whether one of the granted owners of this kind shows the `record`. */

@@ -138,9 +138,9 @@ function* describeSort(spool: ChangeSpool, kind: Kind, sort: ChangeSort, limit: 
 }
 
 function describeFields(fields: readonly FieldChange[], limit: number): string[] {
-  const shown = fields.slice(0, limit).map((change) => [`      ${change.field}`, describeValues(change)]);
-  const others = fields.length - shown.length;
-  return [...renderColumns(shown), ...(others > 0 ? [`      and ${others} more fields; --show all lists them`] : [])];
+  const rows = fields.slice(0, limit).map((change) => [`      ${change.field}`, describeValues(change)]);
+  const others = fields.length - rows.length;
+  return [...renderColumns(rows), ...(others > 0 ? [`      and ${others} more fields; --show all lists them`] : [])];
 }
 
 function describeValues({ before, after }: FieldChange): string {

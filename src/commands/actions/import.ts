@@ -135,9 +135,9 @@ const MAX_SHOWN_PARTNERS = 20;
 
 /** Lines that name the partners that lose access. */
 export function listLostAccess(lostAccess: readonly IdleGrants[]): string[] {
-  const shown = lostAccess.slice(0, MAX_SHOWN_PARTNERS).map((lost) => `warning: ${describeLostAccess(lost)}.`);
-  const more = lostAccess.length - shown.length;
-  return more > 0 ? [...shown, `and ${more} more partners; "pds diff --json" lists all`] : shown;
+  const warnings = lostAccess.slice(0, MAX_SHOWN_PARTNERS).map((lost) => `warning: ${describeLostAccess(lost)}.`);
+  const more = lostAccess.length - warnings.length;
+  return more > 0 ? [...warnings, `and ${more} more partners; "pds diff --json" lists all`] : warnings;
 }
 
 /** The report as text: the totals, notes, and at last `outcome`. */

@@ -90,14 +90,15 @@ async function confirmRestore(output: Output, path: string, directory: string, w
   if (replaced === null) return;
   const lastEvent =
     replaced.lastEvent === null ? 'whose last event cannot be read' : `last event at ${replaced.lastEvent}`;
-  const consequence =
-    `this restore replaces ${path} (${lastEvent}) with the backup of ${manifest.made_at}` +
-    ` (last event at ${manifest.last_event})`;
+  const lost = `${path} (${lastEvent})`;
+  const restored = `the backup of ${manifest.made_at} (last event at ${manifest.last_event})`;
   if (!canAsk()) {
-    throw new OperatorError(`${consequence}, and there is no terminal to confirm it on. Add --yes to confirm it`);
+    throw new OperatorError(
+      `this restore replaces ${lost} with ${restored}, and there is no terminal to confirm it on. Add --yes to confirm it`,
+    );
   }
   output.note([
-    `T${consequence.slice(1)}.`,
+    `This restore replaces ${lost} with ${restored}.`,
     withAccess
       ? 'Later imports, partners, keys and grants are lost, and every partner is suspended until you resume it.'
       : 'Later imports are lost. Partners, keys and grants stay as they are.',

@@ -100,8 +100,8 @@ function describeDetails(details: object): string {
 
 function describeValue(value: unknown): string {
   if (Array.isArray(value)) {
-    const shown = value.slice(0, SHOWN_OF_A_LIST).map(describeValue).join(',');
-    return value.length > SHOWN_OF_A_LIST ? `${shown},… (${value.length} in total)` : shown;
+    const items = value.slice(0, SHOWN_OF_A_LIST).map(describeValue).join(',');
+    return value.length > SHOWN_OF_A_LIST ? `${items},… (${value.length} in total)` : items;
   }
   if (value === null) return '-';
   if (typeof value === 'object') return `(${describeDetails(value)})`;
@@ -134,10 +134,10 @@ export async function find(
     output.result({ found, more: 0 }, [], remark);
     return 1;
   }
-  const shown = found.slice(0, MAX_SHOWN);
-  const more = found.length - shown.length;
-  const lines = renderColumns([['ID', 'NAME'], ...shown.map(({ id, name }) => [id, name])]);
-  output.result({ found: shown, more }, more > 0 ? [...lines, `and ${more} more`] : lines);
+  const listed = found.slice(0, MAX_SHOWN);
+  const more = found.length - listed.length;
+  const lines = renderColumns([['ID', 'NAME'], ...listed.map(({ id, name }) => [id, name])]);
+  output.result({ found: listed, more }, more > 0 ? [...lines, `and ${more} more`] : lines);
   return 0;
 }
 

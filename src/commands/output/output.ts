@@ -112,11 +112,11 @@ function paint(line: string, stream: NodeJS.WritableStream): string {
  */
 export function renderColumns(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string[] {
   const widths: number[] = [];
-  const shown = rows.map((row) => row.map(printable));
-  for (const row of shown) {
+  const cells = rows.map((row) => row.map(printable));
+  for (const row of cells) {
     row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
   }
-  return shown.map((row) =>
+  return cells.map((row) =>
     row
       .map((cell, column) =>
         numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),

@@ -71,7 +71,7 @@ export function startProgress(output: Output, interrupted: string): Progress {
         etaBuffer: 200,
       })
     : null;
-  let shown: string | null = null;
+  let currentStep: string | null = null;
   let lastLineAtMs: number | null = null;
   let message = interrupted;
   let received: Signal | null = null;
@@ -95,12 +95,12 @@ export function startProgress(output: Output, interrupted: string): Progress {
     if (bar !== null) {
       const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
       // A new step restarts the estimate.
-      if (shown === doing) bar.update(done, payload);
+      if (currentStep === doing) bar.update(done, payload);
       else {
         bar.stop();
         bar.start(total, done, payload);
       }
-      shown = doing;
+      currentStep = doing;
       return;
     }
     // Starts at the first call: the command may have waited for a lock before it.

@@ -14,7 +14,7 @@ import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { announceInterrupted } from '../../publishing/releases.ts';
-import { HISTORY_WARNING, operatorOfProcess } from '../context.ts';
+import { TIMELINE_WARNING, operatorOfProcess } from '../context.ts';
 import { backUpBeforeUpgrade } from '../migrating.ts';
 import { configOfProcess } from '../run-command.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
@@ -113,7 +113,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   const cutOff = await announceInterrupted(database);
   if (cutOff !== null)
     logger.info({ publication: cutOff }, 'completed an import that was interrupted after its commit');
-  if (await hasTimelineChanged(database)) logger.warn(HISTORY_WARNING);
+  if (await hasTimelineChanged(database)) logger.warn(TIMELINE_WARNING);
   if (!demo) return false;
   // Loaded on use, since it needs the importer.
   const { loadDemo } = await import('./demo.ts');
@@ -158,18 +158,15 @@ function greet(
     ['Stop', 'Ctrl-C'],
   ];
   const tryIt = `curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'`;
-  const steps =
-    hasDemoKey === null
-      ? []
-      : hasDemoKey
-        ? ['  Try it:', '', `  ${tryIt}`, '']
-        : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
+  const demoSteps = hasDemoKey
+    ? ['  Try it:', '', `  ${tryIt}`, '']
+    : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
   output.note([
     '',
     `  ${manifest.name} ${manifest.version} (${environment})`,
     '',
     ...renderColumns(rows).map((row) => `  ${row}`),
     '',
-    ...steps,
+    ...(hasDemoKey === null ? [] : demoSteps),
   ]);
 }

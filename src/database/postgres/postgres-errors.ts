@@ -73,22 +73,22 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /** Describes an error of the server or of the connection to it for operators, and what to do; null for other errors. */
-export function describePostgresError(error: Error, shown: string): string | null {
+export function describePostgresError(error: Error, displayUrl: string): string | null {
   const { code, syscall } = error as { code?: unknown; syscall?: unknown };
   if (isTlsError(error)) {
     return (
-      `TLS verification failed for the database ${shown}; no credentials were sent: ${error.message}. With ` +
+      `TLS verification failed for the database ${displayUrl}; no credentials were sent: ${error.message}. With ` +
       'sslmode=verify-full, the server must present a certificate for the host in the URL, signed by an authority in ' +
       'the file that sslrootcert names'
     );
   }
   // `pg` throws its time-outs without a code.
   if (isConnectionLost(error) || syscall === 'connect' || (code === undefined && isTimeout(error))) {
-    return `cannot reach the database ${shown}: ${reasonOf(error)}. Check that it is running, and PDS_DATABASE_URL`;
+    return `cannot reach the database ${displayUrl}: ${reasonOf(error)}. Check that it is running, and PDS_DATABASE_URL`;
   }
   // A code of the operating system, such as EROFS, has no digit.
   if (typeof code !== 'string' || !/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return null;
-  return `the database ${shown} returned an error: ${error.message} (${code})${ADVICE[code] ?? ''}`;
+  return `the database ${displayUrl} returned an error: ${error.message} (${code})${ADVICE[code] ?? ''}`;
 }
 
 /** If a name has several addresses, Node throws an AggregateError with one error per address and an empty message. */

@@ -96,7 +96,8 @@ export class ReadRouter {
     if (this.#replica === null) return [primary];
     // Under continuous changes, a replica that is a little behind is never current; without any, nothing is replayed.
     const behindMs = Math.min(performance.now() - this.#currentAtMs, this.#replayAgeMs);
-    const lagMs = isInUse ? 0 : this.#replicaRevision === null ? null : behindMs;
+    const knownLagMs = this.#replicaRevision === null ? null : behindMs;
+    const lagMs = isInUse ? 0 : knownLagMs;
     const { name, state: connections } = this.#replica;
     return [primary, { name, isReplica: true, isInUse, lagMs, connections }];
   }

@@ -75,7 +75,7 @@ export class ServerPool {
   #probeTimeoutMs = FIRST_PROBE_TIMEOUT_MS;
   readonly #inUse = new Set<pg.PoolClient>();
   readonly #isPooled: boolean;
-  readonly #mostConnections: number;
+  readonly #maxConnections: number;
   #capTimer: NodeJS.Timeout | undefined;
   #isCircuitClosed = true;
   #respondedAtMs = performance.now();
@@ -86,7 +86,7 @@ export class ServerPool {
     this.#pool = createPool({ ...config, connectionTimeoutMillis: CONNECTION_TIMEOUT_MS });
     const probing = { max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: FIRST_PROBE_TIMEOUT_MS };
     this.#probe = createPool({ ...config, ...probing });
-    this.#mostConnections = this.#pool.options.max;
+    this.#maxConnections = this.#pool.options.max;
     this.#pool.on('acquire', (client) => this.#inUse.add(client));
     this.#pool.on('release', (_error, client) => this.#inUse.delete(client));
   }
@@ -97,7 +97,7 @@ export class ServerPool {
 
   get state(): PoolState {
     const { totalCount: total, idleCount: idle, waitingCount: waiting, options } = this.#pool;
-    return { isCircuitClosed: this.#isCircuitClosed, total, idle, waiting, most: options.max };
+    return { isCircuitClosed: this.#isCircuitClosed, total, idle, waiting, max: options.max };
   }
 
   /**
@@ -176,7 +176,7 @@ export class ServerPool {
     if (totalCount === 0) return false;
     options.max = totalCount;
     this.#capTimer ??= setTimeout(() => {
-      options.max = this.#mostConnections;
+      options.max = this.#maxConnections;
       this.#capTimer = undefined;
     }, POOL_CAP_MS).unref();
     return true;

@@ -5,7 +5,7 @@ import { readStoredSetting, storeSetting } from '../rows.ts';
 import { latestOf } from '../../timestamp.ts';
 
 /** The setting that records the timeline on which earlier commit timestamps were drawn. */
-export const HISTORY = 'history';
+export const TIMELINE = 'history';
 
 /** Whether a database can be promoted or restored while services use it: SQLite's is replaced only by commands that recover. */
 export function hasTimelines({ engine }: Database): boolean {
@@ -39,7 +39,7 @@ export async function readTimeline(database: Database): Promise<string | null> {
 
 /** The recorded timeline; null if none was recorded. */
 export function readRecordedTimeline(database: Database): Promise<string | null> {
-  return readStoredSetting(database, HISTORY);
+  return readStoredSetting(database, TIMELINE);
 }
 
 /**
@@ -48,7 +48,7 @@ export function readRecordedTimeline(database: Database): Promise<string | null>
  */
 export async function recordTimeline(database: Database): Promise<void> {
   const value = await readTimeline(database);
-  if (value !== null) await storeSetting(database, HISTORY, value);
+  if (value !== null) await storeSetting(database, TIMELINE, value);
 }
 
 /** True if the database is not on its recorded timeline: `pds recover` must be run. */

@@ -1,8 +1,8 @@
 import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from '../response/errors.ts';
 import {
   describedRef,
-  nullable,
-  object,
+  nullableSchema,
+  objectSchema,
   openEnum,
   refTo,
   TIMESTAMP_PATTERN,
@@ -34,7 +34,7 @@ const errorCode = openEnum(
 
 const REQUEST_ID = { type: 'string', minLength: 26, maxLength: 26, pattern: '^req_[A-Za-z0-9_-]{22}$' } as const;
 
-const errorDetail = object(
+const errorDetail = objectSchema(
   {
     code: refTo(errorCode),
     message: { type: 'string', description: 'For people: what was wrong and what to do. It can change.' },
@@ -47,14 +47,14 @@ const errorDetail = object(
   { $id: 'ErrorDetail', description: 'A code for programs and a message for people.' },
 );
 
-const errorSchema = object(
+const errorSchema = objectSchema(
   { error: describedRef(errorDetail, 'The error.') },
   { $id: 'Error', description: 'The body of every error.' },
 );
 
-export const pageMeta = object(
+export const pageMeta = objectSchema(
   {
-    next_cursor: nullable({
+    next_cursor: nullableSchema({
       type: 'string',
       minLength: 1,
       description: 'Cursor of the next page; null on the last page. Opaque.',
@@ -129,7 +129,7 @@ const KEY_HEADERS = ['RateLimit', 'RateLimit-Policy', 'X-Key-Expires-At'] as con
 
 /** The schema of a list page, named after the schema of its items: `ContractPage`. */
 export function pageOf(item: NamedSchema, description: string) {
-  return object(
+  return objectSchema(
     {
       data: {
         type: 'array',

@@ -36,7 +36,7 @@ interface Texts {
 }
 
 /** An object that always has all of its properties. */
-export function object(
+export function objectSchema(
   properties: Readonly<Record<string, Schema>>,
   name: { readonly $id: string; readonly description: string },
 ) {
@@ -44,17 +44,17 @@ export function object(
 }
 
 /** A record ID. */
-export function idText(texts: Texts) {
+export function idSchema(texts: Texts) {
   return { type: 'string', minLength: 1, maxLength: 64, pattern: ID_PATTERN, ...texts };
 }
 
 /** Text that is never blank. */
-export function filledText(texts: Texts) {
+export function filledTextSchema(texts: Texts) {
   return { type: 'string', minLength: 1, pattern: FILLED_PATTERN, ...texts };
 }
 
 /** A timestamp as it is served: UTC with milliseconds. */
-export function timestamp(description: string, example = '2030-01-20T09:00:00.000Z') {
+export function timestampSchema(description: string, example = '2030-01-20T09:00:00.000Z') {
   return {
     type: 'string',
     format: 'date-time',
@@ -66,7 +66,7 @@ export function timestamp(description: string, example = '2030-01-20T09:00:00.00
 }
 
 /** A whole number that JSON parsers represent exactly. */
-export function int64(options: { description: string; minimum?: number; examples?: readonly number[] }) {
+export function int64Schema(options: { description: string; minimum?: number; examples?: readonly number[] }) {
   return {
     type: 'integer',
     format: 'int64',
@@ -77,7 +77,7 @@ export function int64(options: { description: string; minimum?: number; examples
 }
 
 /** A field that is always present, and can be null. */
-export function nullable(schema: Schema & { readonly type: string }) {
+export function nullableSchema(schema: Schema & { readonly type: string }) {
   return { ...schema, type: [schema.type, 'null'] };
 }
 

@@ -106,10 +106,10 @@ export function hasUnknownEnd({ headers: { 'transfer-encoding': encoding } }: In
 /** @param name in lower case. */
 function valuesOf(rawHeaders: readonly string[], name: string): string[] {
   const values: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const header = rawHeaders[at];
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const header = rawHeaders[index];
     // Comparing lengths first rules out most names.
-    if (header?.length === name.length && header.toLowerCase() === name) values.push(rawHeaders[at + 1] ?? '');
+    if (header?.length === name.length && header.toLowerCase() === name) values.push(rawHeaders[index + 1] ?? '');
   }
   return values;
 }

@@ -3,7 +3,7 @@ import { type Socket, Server as NetServer } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fastify';
 import { healthResponses } from '../openapi/openapi-responses.ts';
-import { object } from '../openapi/openapi-schemas.ts';
+import { objectSchema } from '../openapi/openapi-schemas.ts';
 import { routedUrl } from '../request/request-head.ts';
 import { JSON_TYPE, requestIds } from '../response/send-text.ts';
 import type { Admission } from './admission.ts';
@@ -84,7 +84,7 @@ export const WAITS = {
 
 const CHECK_MS = 1_000;
 
-/** A server's open connections, each with its latest response; null before the first request. */
+/** A server's open connections, each with the response that it waits for; null if it waits for none. */
 export class Connections extends Map<Socket, ServerResponse | null> {
   readonly #openStreams: OpenStreams;
   readonly #unreadMs: number;
@@ -108,7 +108,12 @@ export class Connections extends Map<Socket, ServerResponse | null> {
 
   /** Call for each request. Pipelined ones arrive together: the first can close the connection before the second. */
   recordRequest(socket: Socket, response: ServerResponse): void {
-    if (this.has(socket)) this.set(socket, response);
+    if (!this.has(socket)) return;
+    this.set(socket, response);
+    // An idle connection must not keep its last key in memory. One whose body is still to come has not been read to its end.
+    response.once('close', () => {
+      if (response.req.complete && this.get(socket) === response) this.set(socket, null);
+    });
   }
 
   /**
@@ -238,7 +243,7 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
 
 const HEALTHY = JSON.stringify({ status: 'ok' });
 
-const healthSchema = object(
+const healthSchema = objectSchema(
   { status: { type: 'string', const: 'ok', description: 'Always `ok`.' } },
   { $id: 'Health', description: 'The process responds.' },
 );

@@ -25,7 +25,7 @@ export function placeInBlocks(positions: readonly (number | null)[], blockSize: 
   const kept = positions.slice(0, firstNew).filter((position) => position !== null);
   if (firstNew > 0 && kept.length === firstNew) {
     const added = inEvenBlocks(positions.length - firstNew, perBlock, blockSize, isLast);
-    return [...kept, ...added.map((place) => place + blockSize)];
+    return [...kept, ...added.map((position) => position + blockSize)];
   }
   return inEvenBlocks(positions.length, perBlock, blockSize, isLast);
 }

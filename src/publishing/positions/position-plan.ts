@@ -19,7 +19,7 @@ export interface PlannedKey {
   /** The new record's position; null if the record is already stored. */
   readonly position: number | null;
   /** Index of the key in the plan's sorted keys. */
-  readonly place: number;
+  readonly keyIndex: number;
 }
 
 /** The line number of each key of a source. */
@@ -43,19 +43,19 @@ class PositionPlan implements KeyLines {
     this.#lines = new Uint32Array(keys.length);
   }
 
-  assign(place: number, position: number): void {
-    this.#positions[place] = position;
+  assign(keyIndex: number, position: number): void {
+    this.#positions[keyIndex] = position;
   }
 
   /** Finds a key; null if the source does not contain it. */
   find(key: string): PlannedKey | null {
     // Fast path: most files are sorted.
-    const place = this.keys[this.#next] === key ? this.#next : lowerBound(this.keys, key);
-    const known = this.keys[place];
+    const keyIndex = this.keys[this.#next] === key ? this.#next : lowerBound(this.keys, key);
+    const known = this.keys[keyIndex];
     if (known !== key) return null;
-    this.#next = place + 1;
-    const position = this.#positions[place] ?? Number.NaN;
-    return { key: known, position: Number.isNaN(position) ? null : position, place };
+    this.#next = keyIndex + 1;
+    const position = this.#positions[keyIndex] ?? Number.NaN;
+    return { key: known, position: Number.isNaN(position) ? null : position, keyIndex };
   }
 
   get(key: string): number | undefined {
@@ -64,13 +64,13 @@ class PositionPlan implements KeyLines {
   }
 
   /** The line of a key; undefined until set. */
-  lineAt({ place }: PlannedKey): number | undefined {
-    const line = this.#lines[place];
+  lineAt({ keyIndex }: PlannedKey): number | undefined {
+    const line = this.#lines[keyIndex];
     return line === 0 ? undefined : line;
   }
 
-  setLine({ place }: PlannedKey, line: number): void {
-    this.#lines[place] = line;
+  setLine({ keyIndex }: PlannedKey, line: number): void {
+    this.#lines[keyIndex] = line;
   }
 }
 
@@ -84,21 +84,21 @@ export async function planPositions(
 ): Promise<PositionPlan> {
   const plan = new PositionPlan(await readKeys(source));
   const blocks = await context.index[source.kind].blocks();
-  let place = 0;
+  let keyIndex = 0;
   for (const [index, block] of blocks.entries()) {
     const nextId = blocks[index + 1]?.firstId ?? null;
     const end = nextId === null ? plan.keys.length : lowerBound(plan.keys, nextId);
-    if (end > place && (await mayHaveNew(context.database, source.kind, plan.keys.slice(place, end))))
-      await planBlock(context, source.kind, plan, { place, end, block, nextId });
+    if (end > keyIndex && (await mayHaveNew(context.database, source.kind, plan.keys.slice(keyIndex, end))))
+      await planBlock(context, source.kind, plan, { start: keyIndex, end, block, nextId });
     await context.pause();
-    place = end;
+    keyIndex = end;
   }
   await context.index[source.kind].write();
   return plan;
 }
 
 interface BlockOfKeys {
-  readonly place: number;
+  readonly start: number;
   readonly end: number;
   readonly block: { readonly number: number; readonly firstId: string };
   /** Null for the last block. */
@@ -109,20 +109,20 @@ async function planBlock(
   context: ImportContext,
   kind: IndexedKind,
   plan: PositionPlan,
-  { place: start, end, block, nextId }: BlockOfKeys,
+  { start, end, block, nextId }: BlockOfKeys,
 ): Promise<void> {
   const { rows: stored } = await sql<{ id: string; position: number }>`select id, position
     from ${sql.table(`catalog.${kind}`)} where id >= ${block.firstId} ${nextId === null ? sql`` : sql`and id < ${nextId}`}
     order by id`.execute(context.database.kysely);
-  /** All of the block's records in id order: a stored record, or the place in the plan of a new one. */
+  /** All of the block's records in id order: a stored record, or the key index of a new one. */
   const records: ((typeof stored)[number] | number)[] = [];
-  let place = start;
+  let keyIndex = start;
   for (const record of stored) {
-    for (; place < end && getAt(plan.keys, place) < record.id; place += 1) records.push(place);
-    if (place < end && getAt(plan.keys, place) === record.id) place += 1;
+    for (; keyIndex < end && getAt(plan.keys, keyIndex) < record.id; keyIndex += 1) records.push(keyIndex);
+    if (keyIndex < end && getAt(plan.keys, keyIndex) === record.id) keyIndex += 1;
     records.push(record);
   }
-  for (; place < end; place += 1) records.push(place);
+  for (; keyIndex < end; keyIndex += 1) records.push(keyIndex);
   if (records.length === stored.length) return;
   const idOf = (record: (typeof records)[number]): string =>
     typeof record === 'number' ? getAt(plan.keys, record) : record.id;
@@ -131,8 +131,8 @@ async function planBlock(
   const index = context.index[kind];
   const blockNumbers = [block.number];
   const moved: MovedRecord[] = [];
-  for (const [at, record] of records.entries()) {
-    const position = getAt(placed, at);
+  for (const [ordinal, record] of records.entries()) {
+    const position = getAt(placed, ordinal);
     const blockNumber = (blockNumbers[Math.floor(position / context.blockSize)] ??= await index.addBlock(idOf(record)));
     const to = blockNumber * BLOCK_SIZE + (position % context.blockSize);
     if (typeof record === 'number') {
@@ -173,9 +173,9 @@ async function readKeys(source: Source & { kind: IndexedKind }): Promise<string[
   return keys;
 }
 
-function getAt<T>(list: readonly T[], place: number): T {
-  const item = list[place];
-  if (item === undefined) throw new Error(`there is no place ${place}`);
+function getAt<T>(list: readonly T[], index: number): T {
+  const item = list[index];
+  if (item === undefined) throw new Error(`there is no index ${index}`);
   return item;
 }
 

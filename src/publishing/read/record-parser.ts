@@ -102,7 +102,7 @@ function compile(schema: object, allErrors: boolean): ValidateFunction {
   // The schemas are our own: validating them takes longer than compiling them.
   const ownSchemas = { meta: false, validateSchema: false };
   const ajv = new Ajv({ ...ownSchemas, allErrors, verbose: true, allowUnionTypes: true, strict: true });
-  ajv.addFormat('instant', (value: string) => parseTimestamp(value) !== null);
+  ajv.addFormat('timestamp', (value: string) => parseTimestamp(value) !== null);
   // Ajv's version tracks seen values in a plain object, in which "__proto__" is lost.
   ajv.addVocabulary(['isSorted']);
   ajv.removeKeyword('uniqueItems');

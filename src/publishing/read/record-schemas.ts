@@ -67,7 +67,7 @@ export function removalSchema(key: 'id' | 'abbreviation'): object {
  * record.
  */
 export function completerOf({ type, format, properties, items, isSorted }: ImportSchema): (value: unknown) => unknown {
-  if (format === 'instant') return (value) => (typeof value === 'string' ? parseTimestamp(value) : null);
+  if (format === 'timestamp') return (value) => (typeof value === 'string' ? parseTimestamp(value) : null);
   if (properties !== undefined) {
     const fields = Object.entries(properties)
       .filter(([name]) => name !== 'updated_at')

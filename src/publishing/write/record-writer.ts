@@ -70,7 +70,8 @@ export class RecordWriter {
         const { key, record } = entry;
         const before = stored.get(key) ?? null;
         const isUnchanged = before?.isOutdated === false && JSON.stringify(before.record) === JSON.stringify(record);
-        counts[before === null ? 'added' : isUnchanged ? 'unchanged' : 'changed'] += 1;
+        const outcome = isUnchanged ? 'unchanged' : 'changed';
+        counts[before === null ? 'added' : outcome] += 1;
         if (!isUnchanged) changes.push({ key, record, entry, before });
       }
       this.#describe(changes);

@@ -1,8 +1,8 @@
 import {
   ABBREVIATION_PATTERN,
-  filledText,
+  filledTextSchema,
   MAX_ABBREVIATION_LENGTH,
-  object,
+  objectSchema,
   openEnum,
   refTo,
 } from '../../http/openapi/openapi-schemas.ts';
@@ -36,7 +36,7 @@ export const certificationFields = {
       description:
         'must be a string that is not blank, has no space at its ends, and something before and after each comma',
     },
-    filledText({ description: 'The full name, unique.', examples: ['Minority Business Enterprise'] }),
+    filledTextSchema({ description: 'The full name, unique.', examples: ['Minority Business Enterprise'] }),
   ),
   type: oneOf(['sbe', 'technical'], refTo(certificationType)),
   abbreviation: field<string>(
@@ -54,7 +54,7 @@ export const certificationFields = {
 /** Validated and completed: every field is present. */
 export type CertificationRecord = RecordOf<typeof certificationFields>;
 
-export const certification = object(servedProperties(certificationFields), {
+export const certification = objectSchema(servedProperties(certificationFields), {
   $id: 'Certification',
   description: 'A certification that suppliers can hold. The supplier filter accepts its abbreviation or its name.',
 });

@@ -1,12 +1,12 @@
 import { pageMeta } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
-  idText,
-  nullable,
-  object,
+  idSchema,
+  nullableSchema,
+  objectSchema,
   openEnum,
   refTo,
-  timestamp,
+  timestampSchema,
   type NamedSchema,
 } from '../../http/openapi/openapi-schemas.ts';
 import { MAX_LIMIT } from '../../http/request/page-parameters.ts';
@@ -27,7 +27,7 @@ const change: NamedSchema = {
   required: ['kind', 'id'],
   properties: {
     kind: refTo(feedKind),
-    id: idText({ description: 'The id of the record.', examples: ['ctr_pa_01e60812_47883'] }),
+    id: idSchema({ description: 'The id of the record.', examples: ['ctr_pa_01e60812_47883'] }),
     record: {
       oneOf: [refTo(contract), refTo(solicitationDetail), refTo(supplier)],
       description: 'The whole record, as its detail shows it. Always the last field of a change.',
@@ -40,7 +40,7 @@ const change: NamedSchema = {
   },
 };
 
-const feedMeta = object(
+const feedMeta = objectSchema(
   {
     ...pageMeta.properties,
     reset: {
@@ -50,8 +50,8 @@ const feedMeta = object(
         'copy what it did not list. The same on all pages of a listing.',
       examples: [false],
     },
-    watermark: nullable(
-      timestamp(
+    watermark: nullableSchema(
+      timestampSchema(
         'Pass it as `updated_since` in the next listing. Null until the last page.',
         '2030-01-20T06:00:00.001Z',
       ),
@@ -60,7 +60,7 @@ const feedMeta = object(
   { $id: 'FeedMeta', description: 'The position of a page in the listing of changes.' },
 );
 
-export const changesPage = object(
+export const changesPage = objectSchema(
   {
     data: {
       type: 'array',

@@ -9,7 +9,7 @@ import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
-import { withUpdatedAt } from '../finished-text.ts';
+import { withUpdatedAt } from '../served-json.ts';
 import { contract } from './fields.ts';
 
 const contractPage = pageOf(contract, 'A page of contracts.');

@@ -1,4 +1,4 @@
-import { describedRef, nullableRef, object, refTo } from '../../http/openapi/openapi-schemas.ts';
+import { describedRef, nullableRef, objectSchema, refTo } from '../../http/openapi/openapi-schemas.ts';
 import {
   filledText,
   id,
@@ -46,7 +46,7 @@ export const contractFields = {
 /** Validated and completed: every field is present, timestamps are normalized. */
 export type ContractRecord = RecordOf<typeof contractFields>;
 
-export const contract = object(servedProperties(contractFields), {
+export const contract = objectSchema(servedProperties(contractFields), {
   $id: 'Contract',
   description: 'A cooperative purchasing contract.',
 });

@@ -6,14 +6,14 @@ import type { Engine } from '../../database/database.ts';
 import { isInList, parameter } from '../../database/statement.ts';
 import { objectResponses } from '../../http/openapi/openapi-responses.ts';
 import {
-  filledText,
-  int64,
+  filledTextSchema,
+  int64Schema,
   KEY_ID_PATTERN,
-  nullable,
-  object,
+  nullableSchema,
+  objectSchema,
   openEnum,
   refTo,
-  timestamp,
+  timestampSchema,
 } from '../../http/openapi/openapi-schemas.ts';
 import { EncodedText, sendText, JSON_TYPE } from '../../http/response/send-text.ts';
 import { unauthorized } from '../../http/response/errors.ts';
@@ -33,7 +33,7 @@ const keyEnvironment = openEnum(
 
 const resourceKind = openEnum('ResourceKind', KINDS_AS_LISTED, 'A kind of resource: the first part of its path.');
 
-const keyUsage = object(
+const keyUsage = objectSchema(
   {
     day: {
       type: 'string',
@@ -43,7 +43,7 @@ const keyUsage = object(
       description: 'The day, in UTC.',
       examples: ['2030-01-20'],
     },
-    requests: int64({
+    requests: int64Schema({
       minimum: 0,
       description: 'The requests made with this key, whatever their outcome. 0 for a day without requests.',
       examples: [1200],
@@ -61,24 +61,24 @@ const keyIdText = (description: string, example: string) => ({
   examples: [example],
 });
 
-const key = object(
+const key = objectSchema(
   {
     id: keyIdText('The public id of the key, its third part: use it to refer to the key.', '1a2b3c4d'),
     environment: refTo(keyEnvironment),
-    created_at: timestamp('When the key was issued.', '2029-06-01T09:00:00.000Z'),
-    expires_at: nullable(
-      timestamp('When the key ends: it is refused from then on. Null for never.', '2030-06-01T09:00:00.000Z'),
+    created_at: timestampSchema('When the key was issued.', '2029-06-01T09:00:00.000Z'),
+    expires_at: nullableSchema(
+      timestampSchema('When the key ends: it is refused from then on. Null for never.', '2030-06-01T09:00:00.000Z'),
     ),
-    replaced_by: nullable(
+    replaced_by: nullableSchema(
       keyIdText('The public id of the key that replaces this one; null if it was not rotated.', '5e6f7g8h'),
     ),
-    overlap_ends_at: nullable(
-      timestamp(
+    overlap_ends_at: nullableSchema(
+      timestampSchema(
         'After a rotation, when the overlap ends: the same as `expires_at`. Null if the key was not rotated.',
         '2030-06-01T09:00:00.000Z',
       ),
     ),
-    partner: filledText({ description: 'The name of the partner that the key belongs to.', examples: ['acme'] }),
+    partner: filledTextSchema({ description: 'The name of the partner that the key belongs to.', examples: ['acme'] }),
     kinds: {
       type: 'array',
       items: refTo(resourceKind),
@@ -90,12 +90,12 @@ const key = object(
       description: 'Whether the partner is granted everything, now and in future.',
       examples: [false],
     },
-    granted_lead_entities: int64({
+    granted_lead_entities: int64Schema({
       minimum: 0,
       description: 'The number of lead entities granted individually.',
       examples: [12],
     }),
-    granted_coops: int64({
+    granted_coops: int64Schema({
       minimum: 0,
       description: 'The number of cooperatives granted individually.',
       examples: [1],
@@ -114,8 +114,8 @@ const key = object(
       maxItems: MAX_DAYS,
       description: 'The requests of each day, for up to 30 days, today last. A request is counted within some seconds.',
     },
-    data_published_at: nullable(
-      timestamp('When the newest data was published; null before the first release.', '2030-01-20T06:00:00.000Z'),
+    data_published_at: nullableSchema(
+      timestampSchema('When the newest data was published; null before the first release.', '2030-01-20T06:00:00.000Z'),
     ),
   },
   { $id: 'Key', description: 'The key that a request was made with, and what its partner can see.' },

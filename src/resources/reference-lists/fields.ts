@@ -1,4 +1,4 @@
-import { object } from '../../http/openapi/openapi-schemas.ts';
+import { objectSchema } from '../../http/openapi/openapi-schemas.ts';
 import { filledText, id, servedProperties, type RecordOf } from '../fields.ts';
 
 /** A line of a reference list's file. */
@@ -11,7 +11,7 @@ export const namedFields = {
 export type NamedRecord = RecordOf<typeof namedFields>;
 
 /** A reference list's record, also embedded in others. A schema's `$id` is its name in the OpenAPI document. */
-export const namedRef = object(servedProperties(namedFields), {
+export const namedRef = objectSchema(servedProperties(namedFields), {
   $id: 'NamedRef',
   description: 'A lead entity, cooperative or city service.',
 });

@@ -1,4 +1,4 @@
-import { describedRef, NIGP_PATTERN, object, openEnum, refTo } from '../../http/openapi/openapi-schemas.ts';
+import { describedRef, NIGP_PATTERN, objectSchema, openEnum, refTo } from '../../http/openapi/openapi-schemas.ts';
 import {
   added,
   boolean,
@@ -140,12 +140,12 @@ export const solicitationFields = {
 /** Validated and completed: every field is present, timestamps are normalized. */
 export type SolicitationRecord = RecordOf<typeof solicitationFields>;
 
-export const solicitation = object(servedProperties(solicitationFields, 'list'), {
+export const solicitation = objectSchema(servedProperties(solicitationFields, 'list'), {
   $id: 'Solicitation',
   description: 'A solicitation (RFP) in a list.',
 });
 
-export const solicitationDetail = object(servedProperties(solicitationFields), {
+export const solicitationDetail = objectSchema(servedProperties(solicitationFields), {
   $id: 'SolicitationDetail',
   description: 'A solicitation with everything published about it.',
 });

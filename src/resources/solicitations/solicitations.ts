@@ -4,7 +4,7 @@ import type { Scope } from '../../access/scope.ts';
 import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
 import { detailResponses, objectResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { idPathSchema, int64, object } from '../../http/openapi/openapi-schemas.ts';
+import { idPathSchema, int64Schema, objectSchema } from '../../http/openapi/openapi-schemas.ts';
 import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
@@ -20,13 +20,19 @@ import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
-import { withUpdatedAt } from '../finished-text.ts';
+import { withUpdatedAt } from '../served-json.ts';
 import { detailItems, solicitation, solicitationDetail, solicitationStatus } from './fields.ts';
 
 const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
 
-const count = object(
-  { total: int64({ minimum: 0, description: 'Number of solicitations that match the filters.', examples: [6435] }) },
+const count = objectSchema(
+  {
+    total: int64Schema({
+      minimum: 0,
+      description: 'Number of solicitations that match the filters.',
+      examples: [6435],
+    }),
+  },
   { $id: 'Count', description: 'The number of matching records.' },
 );
 

@@ -1,5 +1,5 @@
 import { compareBytewise } from '../../bytewise.ts';
-import { object } from '../../http/openapi/openapi-schemas.ts';
+import { objectSchema } from '../../http/openapi/openapi-schemas.ts';
 import { STATES } from '../../us-states.ts';
 import { abbreviationText } from '../certifications/fields.ts';
 import {
@@ -72,12 +72,12 @@ export const supplierFields = {
 /** Validated and completed: every field is present, timestamps are normalized. */
 export type SupplierRecord = RecordOf<typeof supplierFields>;
 
-export const embeddedSupplier = object(servedProperties(supplierFields, 'embedded'), {
+export const embeddedSupplier = objectSchema(servedProperties(supplierFields, 'embedded'), {
   $id: 'EmbeddedSupplier',
   description: 'A supplier in a contract.',
 });
 
-export const supplier = object(servedProperties(supplierFields), { $id: 'Supplier', description: 'A supplier.' });
+export const supplier = objectSchema(servedProperties(supplierFields), { $id: 'Supplier', description: 'A supplier.' });
 
 /** Renders the supplier as embedded in contracts. */
 export const renderSupplier = fieldRenderer(supplierFields);
@@ -102,9 +102,9 @@ export function renderCertifications(held: readonly HeldCertification[]): { all:
       .sort(compareBytewise),
   ) as [string[], string[]];
   const size = 2 * PREVIEW_OF_EACH_TYPE;
-  const shownSbe = Math.min(sbe.length, Math.max(PREVIEW_OF_EACH_TYPE, size - technical.length));
+  const sbeCount = Math.min(sbe.length, Math.max(PREVIEW_OF_EACH_TYPE, size - technical.length));
   return {
     all: JSON.stringify([...sbe, ...technical]),
-    preview: JSON.stringify([...sbe.slice(0, shownSbe), ...technical.slice(0, size - shownSbe)]),
+    preview: JSON.stringify([...sbe.slice(0, sbeCount), ...technical.slice(0, size - sbeCount)]),
   };
 }

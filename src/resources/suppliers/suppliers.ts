@@ -19,7 +19,7 @@ import { listRoute, sendRecord } from '../../paging/send.ts';
 import type { Services } from '../../services.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
 import { findRecord } from '../find-record.ts';
-import { withUpdatedAt } from '../finished-text.ts';
+import { withUpdatedAt } from '../served-json.ts';
 import { embeddedSupplier, supplier } from './fields.ts';
 
 const supplierPage = pageOf(supplier, 'A page of suppliers.');

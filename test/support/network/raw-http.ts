@@ -96,11 +96,9 @@ export function parseResponses(
     const received = rest.subarray(end + 4);
     const isChunked = headers.get('transfer-encoding') === 'chunked';
     if (mayBeCut && isChunked && !received.includes('\r\n0\r\n\r\n')) return responses;
-    const { body, length } = !hasBody
-      ? { body: Buffer.alloc(0), length: 0 }
-      : isChunked
-        ? joinChunks(received)
-        : cut(received, Number(headers.get('content-length') ?? 0));
+    const readBody = (): { body: Buffer; length: number } =>
+      isChunked ? joinChunks(received) : cut(received, Number(headers.get('content-length') ?? 0));
+    const { body, length } = hasBody ? readBody() : { body: Buffer.alloc(0), length: 0 };
     responses.push({ status, headers, body });
     rest = received.subarray(length);
   }

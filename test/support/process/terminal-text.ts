@@ -16,8 +16,8 @@ export const commandingText: fc.Arbitrary<string> = fc
   .map((parts) => `x${parts.join('').replaceAll('\0', '')}`);
 
 /** The characters of a text that a terminal would not print: control and format characters other than newline. */
-export function commandsIn(shown: string): string[] {
+export function commandsIn(text: string): string[] {
   const found =
     /(?!\n)[\p{Cc}\u00ad\u061c\u115f\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\u{e0000}-\u{e007f}]/gu;
-  return shown.match(found) ?? [];
+  return text.match(found) ?? [];
 }

@@ -50,9 +50,9 @@ export function idsOf(kind: string, count: number): string[] {
   return Array.from({ length: count }, (_, index) => `gen_${kind}_${styles[index % styles.length] ?? ''}${index}`);
 }
 
-/** Up to `most` distinct values, in any order. */
-export function someOf<T>(values: readonly T[], most: number): fc.Arbitrary<T[]> {
-  return fc.shuffledSubarray([...values], { maxLength: Math.min(most, values.length) });
+/** Up to `max` distinct values, in any order. */
+export function someOf<T>(values: readonly T[], max: number): fc.Arbitrary<T[]> {
+  return fc.shuffledSubarray([...values], { maxLength: Math.min(max, values.length) });
 }
 
 /** Null in one case of five. */

@@ -74,8 +74,8 @@ export function skewedCatalog(): Catalog {
       id: idOf('sup', index),
       name: text.title(2, 4),
       about: describe(index, SIZES.suppliers, text, random),
-      states_served: index % 500 === 499 ? ['GU'] : random.chance(0.6) ? ['TX', 'OK'] : ['NY'],
-      certifications: index % 500 === 498 ? ['RARE'] : random.chance(0.4) ? ['ISO', 'MBE'] : ['WBE'],
+      states_served: statesOf(index, random),
+      certifications: certificationsOf(index, random),
       city_service_ids: servicesOf(index, random),
     })),
     contracts: Array.from({ length: SIZES.contracts }, (_, index) => ({
@@ -132,12 +132,28 @@ function servicesOf(index: number, random: Random): string[] {
   return index % 3 === 1 ? [SKEWED.commonCityService, one] : [one];
 }
 
+function statesOf(index: number, random: Random): string[] {
+  if (index % 500 === 499) return ['GU'];
+  return random.chance(0.6) ? ['TX', 'OK'] : ['NY'];
+}
+
+function certificationsOf(index: number, random: Random): string[] {
+  if (index % 500 === 498) return ['RARE'];
+  return random.chance(0.4) ? ['ISO', 'MBE'] : ['WBE'];
+}
+
+function sideWords(side: number): string {
+  if (side < 0.3) return 'Northern.';
+  if (side < 0.6) return 'Southern.';
+  return side < 0.601 ? 'Northern southern.' : '';
+}
+
 function describe(index: number, records: number, text: TextWriter, random: Random): string {
   const side = random.fraction();
   const words = [
     text.sentences(random.integer(8, 25)),
     random.chance(0.7) ? 'Procurement.' : '',
-    side < 0.3 ? 'Northern.' : side < 0.6 ? 'Southern.' : side < 0.601 ? 'Northern southern.' : '',
+    sideWords(side),
     index % Math.floor(records / 25) === 0 ? 'Zeppelin.' : '',
   ];
   return words.filter((word) => word !== '').join(' ');
@@ -147,7 +163,8 @@ function statusOf(random: Random): string {
   const draw = random.fraction();
   if (draw < 0.02) return 'draft';
   if (draw < 0.03) return 'cancelled';
-  return draw < 0.4 ? 'open' : draw < 0.7 ? 'closed' : 'awarded';
+  if (draw < 0.4) return 'open';
+  return draw < 0.7 ? 'closed' : 'awarded';
 }
 
 const FIRST_DEADLINE = Date.parse('2020-01-01T00:00:00Z');

@@ -36,8 +36,7 @@ export function merge(
       const before = stored === null ? null : withoutTime(kind, stored);
       const record = update === undefined && !isComplete ? before : (update ?? null);
       const after = record === null ? null : withoutTime(kind, record);
-      if (before !== after && !isFirstCopy)
-        changes.push({ kind, id, change: before === null ? 'added' : after === null ? 'removed' : 'changed' });
+      if (before !== after && !isFirstCopy) changes.push({ kind, id, change: changeOf(before, after) });
       if (after === null) continue;
       held += 1;
       const closesMs = kind === 'solicitations' ? closesAtMs(after) : -Infinity;
@@ -73,12 +72,23 @@ function* join(
   const next = (entries: Iterator<Entry>): Entry | undefined => entries.next().value as Entry | undefined;
   let [a, b] = [next(olds), next(news)];
   while (a !== undefined || b !== undefined) {
-    const order = a === undefined ? 1 : b === undefined ? -1 : compareIds(a.id, b.id);
+    const order = compareEntries(a, b);
     const [left, right] = [order <= 0 ? a : undefined, order >= 0 ? b : undefined];
     yield { id: String((left ?? right)?.id), stored: left?.record ?? null, received: right?.record };
     if (left !== undefined) a = next(olds);
     if (right !== undefined) b = next(news);
   }
+}
+
+function changeOf(before: string | null, after: string | null): CopyChange['change'] {
+  if (before === null) return 'added';
+  return after === null ? 'removed' : 'changed';
+}
+
+/** A list that has ended counts as after the other. */
+function compareEntries(a: Entry | undefined, b: Entry | undefined): number {
+  if (a === undefined) return 1;
+  return b === undefined ? -1 : compareIds(a.id, b.id);
 }
 
 /** Compares ids by their UTF-8 bytes, the order of the lists. UTF-16 order differs for characters above U+FFFF. */

@@ -20,21 +20,20 @@ import { formatNumber } from '../format.js';
  * @param {readonly Bar[]} bars
  */
 export function barChart(caption, nameTitle, bars) {
-  const most = Math.max(1, ...bars.map(({ count }) => count));
+  const max = Math.max(1, ...bars.map(({ count }) => count));
   const titles = [nameTitle, 'Number'].map((title) => element('th', { scope: 'col' }, title));
   return element(
     'table',
     { class: 'bars' },
     element('caption', {}, caption),
     element('thead', {}, element('tr', {}, ...titles, element('td', { class: 'bar' }))),
-    element('tbody', {}, ...bars.map((bar) => row(bar, most))),
+    element('tbody', {}, ...bars.map((bar) => row(bar, max))),
   );
 }
 
-/** @param {Bar} bar @param {number} most */
-function row({ name, note = false, address, count, part = 0, tone = '' }, most) {
-  const shapes =
-    part === 0 ? [bar(count, most, tone)] : [bar(count, most, `${tone} part`), bar(count - part, most, tone)];
+/** @param {Bar} bar @param {number} max */
+function row({ name, note = false, address, count, part = 0, tone = '' }, max) {
+  const shapes = part === 0 ? [bar(count, max, tone)] : [bar(count, max, `${tone} part`), bar(count - part, max, tone)];
   return element(
     'tr',
     {},
@@ -49,8 +48,8 @@ function row({ name, note = false, address, count, part = 0, tone = '' }, most) 
   );
 }
 
-/** @param {number} count @param {number} most @param {string} tone */
-function bar(count, most, tone) {
-  const length = count === 0 ? 0 : Math.max(0.5, (100 * count) / most);
+/** @param {number} count @param {number} max @param {string} tone */
+function bar(count, max, tone) {
+  const length = count === 0 ? 0 : Math.max(0.5, (100 * count) / max);
   return drawing('rect', { width: `${length.toFixed(2)}%`, height: '100%', rx: '3', class: tone });
 }

@@ -42,9 +42,9 @@ export function filterForm(list, parameters, view) {
   async function submit() {
     form.setAttribute('aria-busy', 'true');
     try {
-      const open = await Promise.all(nameFields.map((it) => it.resolve(() => form.requestSubmit())));
-      choices.replaceChildren(...open.filter((it) => it !== null));
-      if (open.every((it) => it === null)) view.open(listAddress(list.view, filled(form)));
+      const open = await Promise.all(nameFields.map((nameField) => nameField.resolve(() => form.requestSubmit())));
+      choices.replaceChildren(...open.filter((choice) => choice !== null));
+      if (open.every((choice) => choice === null)) view.open(listAddress(list.view, filled(form)));
     } catch (error) {
       if (!view.signal.aborted) choices.replaceChildren(problemBox(error));
     }
@@ -130,7 +130,7 @@ function labelled(name, label, ...controls) {
 
 /** @param {string} name @param {readonly string[]} values @param {string} value */
 function select(name, values, value) {
-  const options = values.map((it) => element('option', { value: it }, it === '' ? 'any' : it));
+  const options = values.map((option) => element('option', { value: option }, option === '' ? 'any' : option));
   const made = element('select', { id: `filter-${name}`, name }, ...options);
   made.value = value;
   return made;

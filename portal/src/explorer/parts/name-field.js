@@ -83,8 +83,8 @@ export class NameField {
     if (candidates.length === 0) {
       return element('p', {}, `Your key sees no ${this.#label} with the name or ID “${text}”. Choose another.`);
     }
-    const shown = candidates.slice(0, MAX_OFFERED);
-    const others = candidates.length - shown.length;
+    const offered = candidates.slice(0, MAX_OFFERED);
+    const others = candidates.length - offered.length;
     return element(
       'div',
       {},
@@ -92,7 +92,7 @@ export class NameField {
       element(
         'ul',
         {},
-        ...shown.map((named) =>
+        ...offered.map((named) =>
           element(
             'li',
             {},

@@ -93,8 +93,8 @@ export class RequestsPanel {
       return;
     }
     const [first] = this.#responses;
-    const shown = this.#responses.length > 1 ? Object.fromEntries(this.#responses) : first?.[1];
-    this.#code.textContent = shown === undefined ? '' : JSON.stringify(shown, null, 2);
+    const response = this.#responses.length > 1 ? Object.fromEntries(this.#responses) : first?.[1];
+    this.#code.textContent = response === undefined ? '' : JSON.stringify(response, null, 2);
   }
 
   async #copy() {

@@ -73,13 +73,13 @@ export class LeadEntityCounts {
     const counted = this.#counted.length;
     if (counted === 0) return [];
     const sorted = this.#counted.toSorted((one, other) => other.count - one.count).slice(0, SHOWN);
-    const shown = `the largest ${sorted.length} of ${formatNumber(counted)}${this.#left > 0 ? ' counted' : ''}`;
+    const extent = `the largest ${sorted.length} of ${formatNumber(counted)}${this.#left > 0 ? ' counted' : ''}`;
     const bars = sorted.map(({ id, name, count }) => ({
       name,
       address: listAddress('solicitations', { lead_entity: id }),
       count,
     }));
-    return [barChart(`Solicitations by lead entity: ${shown}`, 'Lead entity', bars)];
+    return [barChart(`Solicitations by lead entity: ${extent}`, 'Lead entity', bars)];
   }
 
   #moreButton() {

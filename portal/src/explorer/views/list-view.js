@@ -104,17 +104,18 @@ function showPage(list, parameters, { data, meta }, total, previousPages, view) 
 }
 
 /**
- * @param {number} shown
+ * @param {number} recordCount
  * @param {number | null} total
  * @param {number | null} page
  * @param {boolean} isLast
  * @param {boolean} isFiltered
  */
-function countOf(shown, total, page, isLast, isFiltered) {
-  if (shown === 0) return isFiltered ? 'Nothing matches. Change or clear the filters above.' : 'Your key sees none.';
+function countOf(recordCount, total, page, isLast, isFiltered) {
+  if (recordCount === 0)
+    return isFiltered ? 'Nothing matches. Change or clear the filters above.' : 'Your key sees none.';
   const records = (/** @type {number} */ count) => `${formatNumber(count)} ${count === 1 ? 'record' : 'records'}`;
-  if (shown === total) return `${records(shown)} in total.`;
-  const counted = total === null ? records(shown) : `${formatNumber(shown)} of ${records(total)}`;
+  if (recordCount === total) return `${records(recordCount)} in total.`;
+  const counted = total === null ? records(recordCount) : `${formatNumber(recordCount)} of ${records(total)}`;
   return `${counted}${page === null ? '' : `, page ${formatNumber(page)}`}${isLast ? ', the last' : '; more follow'}.`;
 }
 
@@ -130,10 +131,10 @@ function withCursor(parameters, cursor) {
 function numberOf(address, previousPages, isFirst) {
   if (isFirst) return 1;
   let number = 1;
-  let at = address;
-  for (let before = previousPages.get(at); before !== undefined; before = previousPages.get(at)) {
+  let current = address;
+  for (let before = previousPages.get(current); before !== undefined; before = previousPages.get(current)) {
     number++;
-    at = before;
+    current = before;
   }
-  return at.includes('cursor=') ? null : number;
+  return current.includes('cursor=') ? null : number;
 }

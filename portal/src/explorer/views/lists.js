@@ -188,9 +188,9 @@ export const LISTS = [
 
 /** The first two names and the number of others: a contract can have hundreds. @param {readonly { name: string }[]} named */
 function fewNames(named) {
-  const shown = named.slice(0, 2).map(({ name }) => name);
-  const others = named.length - shown.length;
-  return shown.join('; ') + (others > 0 ? `, and ${others} more` : '');
+  const names = named.slice(0, 2).map(({ name }) => name);
+  const others = named.length - names.length;
+  return names.join('; ') + (others > 0 ? `, and ${others} more` : '');
 }
 
 /** @param {string} text */

@@ -21,7 +21,7 @@ export async function showOverview(view) {
   const numbers = await view.askEach(filters, (each) => view.count(each));
   const [liveCount = 0, pastCount = 0] = numbers.splice(STATUSES.length);
   const counts = numbers;
-  const total = counts.reduce((sum, it) => sum + it, 0);
+  const total = counts.reduce((sum, count) => sum + count, 0);
   const byStatus = STATUSES.map((status, index) => ({
     name: status,
     address: listAddress('solicitations', { status }),

@@ -25,7 +25,10 @@ export async function showContract(id, view) {
       ['ID', element('code', {}, contract.id)],
       ['Lead entity', listLink('contracts', 'lead_entity', contract.lead_entity)],
       ['Cooperative', contract.coop && listLink('contracts', 'coop', contract.coop)],
-      ['City services', commaSeparated(contract.city_services.map((it) => listLink('contracts', 'city_service', it)))],
+      [
+        'City services',
+        commaSeparated(contract.city_services.map((service) => listLink('contracts', 'city_service', service))),
+      ],
       ['Updated', time(contract.updated_at)],
     ]),
     element('h3', {}, 'Suppliers'),

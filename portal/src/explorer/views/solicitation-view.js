@@ -26,14 +26,14 @@ export async function showSolicitation(id, view) {
       table(
         'NIGP codes',
         ['Code', 'Description'],
-        codes.map((it) => [it.code, it.description]),
+        codes.map((nigp) => [nigp.code, nigp.description]),
       ),
     ),
     ...section('Documents', record.documents, (documents) =>
       table(
         'Documents: the files are not served',
         ['Name', 'Description', 'Type', 'Size'],
-        documents.map((it) => [it.name, it.description, it.file_type, formatBytes(it.file_size)]),
+        documents.map((file) => [file.name, file.description, file.file_type, formatBytes(file.file_size)]),
       ),
     ),
     ...section('Requested items', record.requested_items, (items) => requestedItems(items, record.documents)),
@@ -103,8 +103,8 @@ function facts(record) {
  * @param {(items: readonly Item[]) => Node | Node[]} show
  */
 function section(title, items, show) {
-  const shown = items.length === 0 ? element('p', { class: 'muted' }, 'None.') : show(items);
-  return [element('h3', {}, title), ...[shown].flat()];
+  const contents = items.length === 0 ? element('p', { class: 'muted' }, 'None.') : show(items);
+  return [element('h3', {}, title), ...[contents].flat()];
 }
 
 /** @param {readonly SolicitationDetail['requested_items'][number][]} items @param {SolicitationDetail['documents']} documents */

@@ -54,7 +54,9 @@ export async function showTimeline(view) {
       periods.map((period) => ({
         name: nameOf(period, unit),
         address: listAddress('solicitations', closingWithin([period])),
-        count: all.filter((it) => closeMs(it) >= period.fromMs && closeMs(it) <= period.toMs).length,
+        count: all.filter(
+          (solicitation) => closeMs(solicitation) >= period.fromMs && closeMs(solicitation) <= period.toMs,
+        ).length,
         tone: 'bar-open',
       })),
     ),
@@ -130,8 +132,8 @@ function nearest(all, nowMs) {
     list.children[first]?.querySelector('a')?.focus();
   });
   const showMore = () => {
-    const shown = list.children.length;
-    list.append(...all.slice(shown, shown + SHOWN).map((it) => deadline(it, nowMs)));
+    const listedCount = list.children.length;
+    list.append(...all.slice(listedCount, listedCount + SHOWN).map((solicitation) => deadline(solicitation, nowMs)));
     const left = all.length - list.children.length;
     more.textContent = left > SHOWN ? `Show ${SHOWN} more of ${formatNumber(left)}` : `Show the last ${left}`;
     more.hidden = left === 0;

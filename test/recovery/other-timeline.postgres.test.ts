@@ -37,8 +37,8 @@ test('pds recover --nothing-lost ends the warnings, and no record counts as chan
   const settings = { PDS_DATABASE_URL: databaseUrlOf(config) };
   await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
   const command = ['recover', '--nothing-lost'];
-  const readPublications = () => database.kysely.selectFrom('catalog.publications').selectAll().execute();
-  const [before, preview] = [await readPublications(), await previewRecovery(database)];
+  const readReleases = () => database.kysely.selectFrom('catalog.publications').selectAll().execute();
+  const [before, preview] = [await readReleases(), await previewRecovery(database)];
   expect((await callPds(command, settings)).stderr).toContain('nothing to do');
 
   const setting = database.kysely.updateTable('access.settings').where('name', '=', 'history');
@@ -50,7 +50,7 @@ test('pds recover --nothing-lost ends the warnings, and no record counts as chan
     /^Recorded that the server was promoted.*\nWARNING: a service noticed at 2026-11-21T14:00:00\.000Z that changes are lost/,
   );
   expect((await callPds(['partner', 'list'], settings)).stderr).toBe('');
-  expect(await readPublications()).toEqual(before);
+  expect(await readReleases()).toEqual(before);
   expect((await listAuditEntries(database, Date.now, { days: 1, partner: null })).at(-1)?.action).toBe('promote');
   // Of a recovery by hand afterwards: what the server had when it was promoted.
   expect(await previewRecovery(database)).toEqual(preview);
