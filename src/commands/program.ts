@@ -88,6 +88,16 @@ addCommand(program, 'diff', 'list what an import of a directory would change')
   .addHelpText('after', '\nExit code: 0 if an import would change nothing, 1 if it would, 2 if that is unknown.')
   .action(run(async () => (await import('./actions/diff.ts')).diff, NO_RESULT));
 
+addCommand(program, 'export', 'write the catalog as a directory for "pds import"')
+  .argument('<dir>', 'a directory that does not exist yet')
+  .addHelpText('after', '\nIt contains drafts too. "pds import <dir> --replace" undoes the imports since.')
+  .action(
+    onDatabase(
+      async () => (await import('./actions/export.ts')).exportDirectory,
+      () => ({ isDryRun: true }),
+    ),
+  );
+
 const convert = program.command('convert').description('write other formats as an import directory');
 
 addCommand(convert, 'ocds', 'convert releases and records of the Open Contracting Data Standard')

@@ -1,15 +1,5 @@
-import {
-  closeSync,
-  existsSync,
-  mkdtempSync,
-  openSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import {
@@ -23,7 +13,7 @@ import {
 import { OperatorError } from '../operator-error.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from './backup-manifest.ts';
-import { digestFile, makeLastFolder, syncToDisk } from './durable-files.ts';
+import { createFolder, digestFile, syncToDisk } from './durable-files.ts';
 
 const GROUPS = ['access', 'catalog'] as const;
 
@@ -53,46 +43,19 @@ export interface BackupOptions {
  * timestamps, so none of them is between its two commits. It releases the lock once a read transaction has seen both
  * files. That transaction stays open until everything is copied, so later writes are not included.
  *
- * The folder gets its name once it is complete, verified and on disk.
- *
  * @param target a folder that does not exist yet, or is empty.
  * @throws OperatorError if there is nothing to back up, no room for it, the lock is held for over a minute, or the copy
  *   is damaged.
  */
 export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
-  refuseTarget(target);
   for (const group of GROUPS) {
     const file = sqliteFiles(path)[group];
     if (!existsSync(file)) throw new OperatorError(`there is no ${file}: nothing to back up (PDS_DATABASE_URL)`);
   }
-  const removeFolder = makeLastFolder(dirname(resolve(target)));
-  let partial: string | null = null;
-  try {
-    refuseFullDisk(dirname(resolve(target)), path, options);
-    // Only the owner can enter it, and it does not look like a backup until it is one.
-    partial = mkdtempSync(`${resolve(target)}.partial-`);
-    const manifest = await fill(partial, path, options);
-    try {
-      renameSync(partial, target);
-    } catch (error) {
-      throw new OperatorError(`${target} was created by another process meanwhile: choose another folder`, {
-        cause: error,
-      });
-    }
-    syncToDisk(dirname(resolve(target)));
-    return manifest;
-  } catch (error) {
-    if (partial !== null) rmSync(partial, { recursive: true, force: true });
-    removeFolder();
-    throw error;
-  }
-}
-
-function refuseTarget(target: string): void {
-  const found = statSync(target, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isDirectory()) throw new OperatorError(`${target} is not a folder: choose a new one`);
-  if (readdirSync(target).length > 0) throw new OperatorError(`${target} is not empty: choose a new folder`);
+  return createFolder(target, async (folder) => {
+    refuseFullDisk(dirname(folder), path, options);
+    return fill(folder, path, options);
+  });
 }
 
 /**
@@ -136,7 +99,7 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
     files: await checkBoth(files, options),
   };
   writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
-  for (const file of [files.catalog, files.access, join(folder, MANIFEST_FILE), folder]) syncToDisk(file);
+  for (const file of [files.catalog, files.access, join(folder, MANIFEST_FILE)]) syncToDisk(file);
   return manifest;
 }
 

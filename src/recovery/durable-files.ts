@@ -9,11 +9,15 @@ import {
   fsyncSync,
   linkSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
+  readdirSync,
+  renameSync,
   rmdirSync,
+  rmSync,
   statSync,
 } from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { OperatorError } from '../operator-error.ts';
 
 /** Waits until a file, or a folder's entries, are on disk. */
@@ -54,6 +58,42 @@ export function makeLastFolder(folder: string): () => void {
       // It contains something else by now.
     }
   };
+}
+
+/**
+ * Creates a folder that gets its name once `fill` has filled it and everything is on disk. Until then it is beside it,
+ * and only its owner can enter it. Overwrites nothing, and leaves nothing behind if it fails.
+ *
+ * @param target a folder that does not exist yet, or is empty.
+ * @param fill gets the path to fill, and syncs the files in it.
+ * @throws OperatorError if there is something else at the target, or its parent folder cannot be created.
+ */
+export async function createFolder<T>(target: string, fill: (folder: string) => Promise<T>): Promise<T> {
+  const found = statSync(target, { throwIfNoEntry: false });
+  if (found?.isDirectory() === false) throw new OperatorError(`${target} is not a folder: choose a new one`);
+  if (found !== undefined && readdirSync(target).length > 0)
+    throw new OperatorError(`${target} is not empty: choose a new folder`);
+  const parent = dirname(resolve(target));
+  const removeParent = makeLastFolder(parent);
+  let partial: string | null = null;
+  try {
+    partial = mkdtempSync(`${resolve(target)}.partial-`);
+    const result = await fill(partial);
+    syncToDisk(partial);
+    try {
+      renameSync(partial, target);
+    } catch (error) {
+      throw new OperatorError(`${target} was created by another process meanwhile: choose another folder`, {
+        cause: error,
+      });
+    }
+    syncToDisk(parent);
+    return result;
+  } catch (error) {
+    if (partial !== null) rmSync(partial, { recursive: true, force: true });
+    removeParent();
+    throw error;
+  }
 }
 
 /** Copies owner and permissions from `model`. If `model` is a folder, `mode` gives the permissions. */

@@ -67,6 +67,7 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
     { line: 'diff SAMPLE', code: 1, says: /^There is no database yet/ },
     { line: 'diff SAMPLE', code: 2, settings: { PDS_PORT: 'x' } },
   ],
+  export: [...wrongUsage('export'), ...needsDatabase('export EMPTY', 'export EMPTY/export')],
   'convert ocds': [
     ...wrongUsage('convert ocds', 'convert ocds BAD/coops.ndjson', 'convert ocds NONE --out OUT --contracts all'),
     { line: 'convert ocds NONE --out EMPTY/out', code: 1, says: /cannot be read/ },

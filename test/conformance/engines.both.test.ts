@@ -1,5 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { KINDS } from '../../src/kinds.ts';
+import { exportCatalog } from '../../src/recovery/export.ts';
 import { loadModel } from '../model/model.ts';
 import { requestsAbout, type ModelRequest } from '../model/requests.ts';
 import { createDirectories, type RecordDirectories } from '../support/data.ts';
@@ -121,3 +126,18 @@ function comparable(response: HttpResponse): object {
   const headers = compared.map((name) => [name, response.headers[name]]);
   return { status: response.status, headers, body: withoutRequestId(response) };
 }
+
+test('an export has the same bytes on SQLite and PostgreSQL', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pds-export-'));
+  try {
+    for (const [index, { database }] of services.entries())
+      await exportCatalog(database, join(folder, String(index)), () => undefined);
+    for (const kind of KINDS) {
+      const [one, other] = [0, 1].map((index) => readFileSync(join(folder, String(index), `${kind}.ndjson`), 'utf8'));
+      expect(one).not.toBe('');
+      expect(other, kind).toBe(one);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});

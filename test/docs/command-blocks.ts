@@ -73,6 +73,11 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'npx pds transfer postgres://pds@127.0.0.1:5432/pds': { because: 'transfer.both.test.ts runs it' },
   },
   'docs/operators/importing.md': { 'npx pds import sample': 'documents.sqlite' },
+  'docs/operators/undo-an-import.md': {
+    'npx pds export exports/2026-11-21': 'documents.sqlite',
+    'npx pds diff exports/2026-11-21 --replace': 'documents.sqlite',
+    'npx pds import exports/2026-11-21 --replace': 'documents.sqlite',
+  },
   'docs/operators/converting.md': {
     'export PDS_DATABASE_URL=sqlite:data/springfield.sqlite': 'converting.sqlite',
     'curl -H "Authorization: Bearer $(cat acme.key)" \'http://127.0.0.1:8080/v1/contracts\'': 'converting.sqlite',

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { statSync } from 'node:fs';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import pg from 'pg';
@@ -114,6 +114,11 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
         if (code !== 0) expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(FULL) as string });
       }
       expect(await keyCount()).toBe(before + issued);
+      expect(await pds('export', join(disk.folder, 'export'))).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^error: ENOSPC: no space left on device/m) as string,
+      });
+      expect(readdirSync(disk.folder).filter((name) => name.startsWith('export'))).toEqual([]);
       if (isSqlite) {
         expect(issued).toBe(0);
         // Usage counts cannot be written either.

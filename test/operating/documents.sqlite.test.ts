@@ -12,6 +12,7 @@ const START = 'docs/operators/README.md';
 const PARTNERS = 'docs/operators/partners-and-keys.md';
 const MONITORING = 'docs/operators/monitoring.md';
 const RECOVERY = 'docs/operators/backup-and-recovery.md';
+const UNDOING = 'docs/operators/undo-an-import.md';
 
 let workspace: Workspace;
 let shell: DocumentShell;
@@ -42,6 +43,18 @@ describe('the commands in the documents, in an order in which an operator types 
     const refused = samples.find((sample) => sample.startsWith('suppliers.ndjson:1'));
     // Including the numbers, which depend only on these lines.
     expect(await shell.shell('npx pds import wrong', 1)).toBe(`${refused?.trim()}\n`);
+  });
+
+  test('export the catalog, and undo an import, with the documented output', async () => {
+    const exported = await shell.run(UNDOING, 'npx pds export');
+    expectSample(exported.output, exported.samples[0]);
+    mkdirSync(join(shell.folder, 'bad'));
+    writeFileSync(join(shell.folder, 'bad', 'coops.ndjson'), '{"id":"co_bad","name":"Bad"}');
+    await shell.shell('npx pds import bad');
+    const { output } = await shell.run(UNDOING, 'npx pds diff', {}, 1);
+    expect(output).toContain('  - co_bad  Bad\n');
+    await shell.run(UNDOING, 'npx pds import', { '--replace': '--replace --yes' });
+    expect(await shell.shell('npx pds diff exports/2026-11-21 --replace')).toContain('Nothing was written.');
   });
 
   test('create a partner, and issue, rotate and find its keys', async () => {

@@ -1,5 +1,8 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
@@ -251,6 +254,12 @@ describe('as the writer', () => {
     }
     expect(await done('audit --partner acme')).toContain('key revoke');
   }, 60_000);
+
+  test('as the reader, pds export works', async () => {
+    const target = mkdtempSync(join(tmpdir(), 'pds-export-'));
+    expect(await pds(reader, 'export', target)).toMatchObject({ code: 0 });
+    rmSync(target, { recursive: true });
+  });
 
   test("a command with the reader's role says to use the writer's", async () => {
     const { code, stderr } = await pds(reader, 'partner', 'create', 'bolt');

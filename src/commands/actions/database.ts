@@ -69,7 +69,7 @@ export async function transferDatabase(
   if (pathOf(config.database) === null) {
     throw new OperatorError(
       'PDS_DATABASE_URL is of PostgreSQL, and "pds transfer" copies only from SQLite. Copy PostgreSQL with its own tools, ' +
-        'and import the records into SQLite. Nothing was changed',
+        'or its records with "pds export" and "pds import". Nothing was changed',
     );
   }
   const settings = parseTarget(url);

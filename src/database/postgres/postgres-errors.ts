@@ -86,7 +86,8 @@ export function describePostgresError(error: Error, displayUrl: string): string 
   if (isConnectionLost(error) || syscall === 'connect' || (code === undefined && isTimeout(error))) {
     return `cannot reach the database ${displayUrl}: ${reasonOf(error)}. Check that it is running, and PDS_DATABASE_URL`;
   }
-  if (typeof code !== 'string' || !/^[0-9A-Z]{5}$/.test(code)) return null;
+  // A code of the operating system, such as EROFS, has no digit.
+  if (typeof code !== 'string' || !/^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return null;
   return `the database ${displayUrl} returned an error: ${error.message} (${code})${ADVICE[code] ?? ''}`;
 }
 

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { loadValues } from '../../database/rows.ts';
 import { isOneOf } from '../../database/statement.ts';
@@ -8,6 +8,7 @@ import { loadStoredRows, textBytes } from '../../index/write/indexed-rows.ts';
 import { isIndexed, keyField, TABLE_OF, type IndexedKind, type Kind } from '../../kinds.ts';
 import type { PlannedKey } from '../positions/position-plan.ts';
 import { readFields } from '../../resources/rendered-fields.ts';
+import { getFrom } from './references.ts';
 import { completerOf, FIELDS, RECORD_SCHEMAS, type RecordOf } from '../read/record-schemas.ts';
 
 /** The row of a record in its table. */
@@ -58,7 +59,33 @@ export function* batchesBySize<T>(items: readonly T[], bytesOf: (item: T) => num
 
 /** The sizes of the stored records among these, in bytes. Served by the unique index on the key. */
 export function loadStoredBytes(database: Database, kind: Kind, keys: readonly string[]): Promise<Map<string, number>> {
-  return loadValues(database, kind, keys, isIndexed(kind) ? textBytes(kind) : sql<number>`octet_length(document)`);
+  return loadValues(database, kind, keys, storedBytes(kind));
+}
+
+function storedBytes(kind: Kind): RawBuilder<number> {
+  return isIndexed(kind) ? textBytes(kind) : sql<number>`octet_length(document)`;
+}
+
+/** Keys read at once, of records that are then loaded in batches by size. */
+const KEYS_AT_ONCE = 500;
+
+/**
+ * All records of a kind as they were imported, in the bytewise order of their keys, in batches that fit into memory. Call
+ * it in a snapshot. Served by the unique index on the key.
+ */
+export async function* readRecords<K extends Kind>(database: Database, kind: K): AsyncGenerator<RecordOf[K][]> {
+  const key = sql.ref<string>(keyField(kind));
+  for (let last: string | undefined = ''; last !== undefined;) {
+    const { rows } = await sql<{ key: string; bytes: number }>`select ${key} as key, ${storedBytes(kind)} as bytes
+      from ${sql.table(`catalog.${TABLE_OF[kind]}`)} where ${key} > ${last}
+      order by ${key} limit ${sql.lit(KEYS_AT_ONCE)}`.execute(database.kysely);
+    for (const batch of batchesBySize(rows, ({ bytes }) => bytes)) {
+      const keys = batch.map((row) => row.key);
+      const stored = await loadStored(database, kind, keys);
+      yield keys.map((each) => getFrom(stored, each).record);
+    }
+    last = rows.at(-1)?.key;
+  }
 }
 
 /** The stored records among these, by key: few enough for memory. Served by the unique index on the key. */
