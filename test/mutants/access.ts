@@ -133,7 +133,7 @@ export const ACCESS: readonly Mutant[] = [
   {
     name: 'a watermark is known although releases after it were deleted',
     breaks: FEED,
-    file: 'src/paging/one-state.ts',
+    file: 'src/paging/since.ts',
     original: '          = event.release + 1) then 1 else 0 end as is_watermark,',
     replacement: '          > event.release) then 1 else 0 end as is_watermark,',
     tests: ['test/sync/log-histories.test.ts'],
