@@ -81,7 +81,7 @@ async function readLoggedRelease({ kysely }: Database): Promise<number> {
 }
 
 /** Reads the number of the last release or reset in the log as one row with a `release`; 0 before the first. */
-export const LAST_RELEASE = `select coalesce(
+const LAST_RELEASE = `select coalesce(
   (select release from access.events where partner_id is null order by at desc limit 1), 0) as release`;
 
 /** The next number of a release or reset. The lock of `lockCatalog` keeps others from taking it. */
@@ -95,7 +95,7 @@ export async function nextReleaseNumber(database: Database): Promise<number> {
 }
 
 /** The timestamps of the last events, as each group of tables knows them; the epoch before the first. */
-export interface LastEvents {
+interface LastEvents {
   /** Of the last release in `catalog`. */
   readonly published: string;
   /** Of the last event in the log. */
@@ -103,7 +103,7 @@ export interface LastEvents {
 }
 
 /** Reads the last events. On SQLite, which reads one file after the other, a release can be in one of them only. */
-export async function readLastEvents({ kysely }: Database): Promise<LastEvents> {
+async function readLastEvents({ kysely }: Database): Promise<LastEvents> {
   const { rows } = await sql<LastEvents>`select
     coalesce((select max(at) from catalog.releases), ${sql.lit(EPOCH)}) as published,
     coalesce((select max(at) from access.events), ${sql.lit(EPOCH)}) as logged`.execute(kysely);

@@ -253,7 +253,7 @@ function putInPlace(staged: string, replaced: ReplacedDatabase, aside: string): 
     // Before the next file: a power failure must not preserve only the second rename.
     syncToDisk(folder);
   }
-  return there.map(({ to }) => keptAs(to.path));
+  return there.map(({ to }) => keptAs(to.path)).toReversed();
 }
 
 /** Unlike a rename, does not replace a file that another process has created meanwhile. */

@@ -10,7 +10,7 @@ import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { becomeLaterVersion, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
-const CREATIONS = ['catalog 8: tables of the catalog', 'access 8: tables of partners and keys'];
+const CREATIONS = ['catalog 9: tables of the catalog', 'access 9: tables of partners and keys'];
 
 let made: TestDatabase;
 let database: OpenDatabase;

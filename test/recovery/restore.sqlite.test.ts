@@ -34,8 +34,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const lost = await files.use(async (database) => renameCity(database, 'Renamed since'));
     const { code, stdout } = await restore();
     expect(code).toBe(0);
-    const report = JSON.parse(stdout) as { recovered_at: string; replaced: string[]; records: number };
-    expect(report.records).toBe(6);
+    const report = JSON.parse(stdout) as { recovered_at: string; replaced: string[] };
     expect(report.recovered_at > lost).toBe(true);
     await files.use(async (database) => {
       expect(await cityNames(database)).toEqual(['City of A', 'City of B']);
@@ -86,7 +85,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const before = readdirSync(files.folder, { recursive: true });
     const words = ['restore', join(files.folder, 'backup'), '--yes'];
     // The first statement of the recovery of the copy.
-    const signal = { signal: 'SIGINT', statement: 'update "catalog"."suppliers" as record' } as const;
+    const signal = { signal: 'SIGINT', statement: 'update access.events' } as const;
     expect(await runPdsSignalled(words, files.settings, signal)).toMatchObject({
       code: 130,
       stderr: 'Interrupted; nothing was restored.\n',
