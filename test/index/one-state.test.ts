@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
+import { timestampOfCatalog } from '../../src/database/revision.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { hasWords } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
@@ -213,6 +214,27 @@ describe('a page whose texts exceed 8 MiB', () => {
       expect({ last_key, count, hasMore, reads }).toEqual({ last_key: ids[7], count: 8, hasMore: true, reads: 1 });
     },
   );
+
+  test('an earlier catalog is taken from the primary only, which has lost the later one', async () => {
+    const sources: unknown[] = [];
+    let isLost = false;
+    const switched: OpenDatabase = {
+      ...open,
+      run: (...statement) => {
+        sources.push(statement[3]);
+        return (isLost ? serving : open).run(...statement);
+      },
+      bypassReplicas: () => sources.push('bypassed'),
+    };
+    const snapshots = snapshotsOf(switched);
+    const later = (await readFor(snapshots, SCOPE, () => null)).snapshot.catalog;
+    isLost = true;
+    sources.length = 0;
+    const earlier = (await readFor(snapshots, SCOPE, () => null)).snapshot.catalog;
+    expect(timestampOfCatalog(earlier) < timestampOfCatalog(later)).toBe(true);
+    expect(sources).toEqual(['any', 'bypassed', 'primary', 'primary']);
+    expect((await readFor(snapshots, SCOPE, () => null)).snapshot.catalog).toBe(earlier);
+  });
 
   test('fails at once, naming the damage, if the index names records that are not stored', async () => {
     const statements: string[] = [];
