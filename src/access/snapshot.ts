@@ -69,6 +69,16 @@ export interface SnapshotParts {
   readonly isNamed: boolean;
 }
 
+function lastEventOf({ catalog, partner }: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
+  return latestOf(timestampOfCatalog(catalog), timestampOf(partner.scopeEvent));
+}
+
+/** One millisecond after the last event of a snapshot. */
+export function watermarkOf(parts: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
+  const last = lastEventOf(parts);
+  return last === EPOCH ? EPOCH : addMilliseconds(last, 1);
+}
+
 /**
  * A catalog, and a partner as of an event: what a response shows. Every statement of a response is run here, which
  * compares its head with the snapshot. Only `Snapshots` in `paging/snapshots.ts` makes them, and reads again if a
@@ -98,13 +108,11 @@ export class Snapshot {
 
   /** The timestamp of its last event; the epoch if it has none. */
   get lastEvent(): string {
-    return latestOf(timestampOfCatalog(this.catalog), timestampOf(this.partner.scopeEvent));
+    return lastEventOf(this.#parts);
   }
 
-  /** One millisecond after its last event. */
   get watermark(): string {
-    const { lastEvent } = this;
-    return lastEvent === EPOCH ? EPOCH : addMilliseconds(lastEvent, 1);
+    return watermarkOf(this.#parts);
   }
 
   /** The head of the last statement; null if none was run. */

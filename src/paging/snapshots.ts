@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { PartnerDirectory } from '../access/partner-directory.ts';
 import { parseScope } from '../access/partner-records.ts';
-import { OtherSnapshotError, Snapshot, type Head } from '../access/snapshot.ts';
+import { OtherSnapshotError, Snapshot, watermarkOf, type Head } from '../access/snapshot.ts';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
 import { timestampOf, timestampOfCatalog, type CatalogName, type Revision } from '../database/revision.ts';
 import { callerOf, checkPermission } from '../http/request/pipeline.ts';
@@ -66,15 +66,15 @@ export class Snapshots {
     const endsAtMs = performance.now() + MAX_MS;
     let catalog = this.#catalog;
     let source: ReadSource = 'any';
-    let isNamed = false;
+    /** Where the head was read that named both the catalog and the scope. */
+    let namedBy: ReadSource | null = null;
     while (performance.now() < endsAtMs) {
       const { partner } = callerOf(request);
       const before = this.#directory.revision;
-      let snapshot = new Snapshot(this.#database, { catalog, partner, source, isNamed });
-      if (cursorWatermark !== null && snapshot.watermark < cursorWatermark) {
-        source = 'primary';
-        snapshot = new Snapshot(this.#database, { catalog, partner, source, isNamed });
-      }
+      const isBehind = cursorWatermark !== null && watermarkOf({ catalog, partner }) < cursorWatermark;
+      if (isBehind) source = 'primary';
+      const isNamed = namedBy === 'primary' || (namedBy !== null && !isBehind);
+      const snapshot = new Snapshot(this.#database, { catalog, partner, source, isNamed });
       try {
         const result = await read(snapshot);
         const head = await snapshot.verify();
@@ -92,7 +92,7 @@ export class Snapshots {
           continue;
         }
         this.#catalog = catalog = head.catalog;
-        isNamed = true;
+        namedBy = source;
         if (head.scope !== partner.scopeEvent) {
           this.#directory.notice(head.revision, before);
           takeScope(request, head);
