@@ -18,6 +18,8 @@ interface PartnerRow extends Pick<
   readonly granted_at: string | null;
 }
 
+type GrantRow = Pick<PartnerRow, 'granted_kind' | 'resource_id' | 'granted_at'>;
+
 type KeyRow = Pick<Tables['access.keys'], 'digest' | 'environment' | 'expires_at' | 'replaced_by' | 'revoked_at'>;
 
 const COLUMNS = sql`
@@ -53,7 +55,7 @@ export const newerScope: RawBuilder<string | null> = sql<string | null>`
 export function parseScope(text: string): Pick<Partner, 'isSuspended' | 'kinds' | 'scope'> | null {
   const [everythingSince, suspendedAt, kinds, ...grants] = text.split('|');
   if (everythingSince === undefined || suspendedAt === undefined || kinds === undefined) return null;
-  const rows = grants.flatMap((grant) => {
+  const rows = grants.flatMap((grant): GrantRow[] => {
     const [granted_kind, resource_id = '', granted_at = ''] = grant.split(' ');
     return granted_kind === 'lead_entity' || granted_kind === 'coop' ? [{ granted_kind, resource_id, granted_at }] : [];
   });
@@ -109,10 +111,7 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
   };
 }
 
-function grantsOf(
-  rows: readonly Pick<PartnerRow, 'granted_kind' | 'resource_id' | 'granted_at'>[],
-  kind: 'lead_entity' | 'coop',
-): ReadonlyMap<string, string> {
+function grantsOf(rows: readonly GrantRow[], kind: 'lead_entity' | 'coop'): ReadonlyMap<string, string> {
   const grants = new Map<string, string>();
   for (const row of rows) {
     if (row.granted_kind === kind && row.resource_id !== null && row.granted_at !== null) {
