@@ -72,7 +72,7 @@ export function parseScope(text: string): Pick<Partner, 'isSuspended' | 'kinds' 
 }
 
 /**
- * Reads a key by its public ID, with its partner and all grants, in one statement and so one snapshot; null for none.
+ * Reads a key by its public ID, with its partner and all grants, in one statement; null for none.
  *
  * @param requestsPerMinute default for partners without a limit of their own.
  */

@@ -46,7 +46,7 @@ interface ReadingById extends ReadFor {
  * The departures of a listing since a timestamp, of records that the partner saw before: it had the owner's grant earlier.
  * Departures of other owners are not examined, so neither cursors nor the number of pages depend on them.
  *
- * If they are few, they are read once for each state of the catalog. Otherwise they are read by id, some at a time.
+ * If they are few, they are read once for each catalog. Otherwise they are read by id, some at a time.
  */
 export class ListedDepartures {
   readonly #kinds: readonly IndexedKind[];

@@ -31,7 +31,7 @@ const idsIn = (version: number): string[] => numbers.filter((number) => isCommon
 let made: TestDatabase;
 let serving: OpenDatabase;
 let version = 0;
-/** The version in each state of the catalog. */
+/** The version in each catalog. */
 const versions = new Map<string, number>();
 
 async function publishNext(): Promise<void> {
