@@ -1,5 +1,13 @@
 import { sql, type RawBuilder } from 'kysely';
-import type { Engine, OpenDatabase, ParameterValues, Query, ReadSource, Texts, TextsQuery } from '../database/database.ts';
+import type {
+  Engine,
+  OpenDatabase,
+  ParameterValues,
+  Query,
+  ReadSource,
+  Texts,
+  TextsToRead,
+} from '../database/database.ts';
 import {
   catalogName,
   lastScope,
@@ -151,12 +159,12 @@ export class Snapshot {
    */
   async readTexts(
     statementKey: string,
-    build: () => TextsQuery<unknown>['texts'],
+    build: () => TextsToRead,
     values: ParameterValues,
   ): Promise<Texts> {
     const { head, ...texts } = await this.#database.readTexts(
       statementKey,
-      () => ({ head: headOf(this.engine), texts: build() }),
+      () => ({ head: headOf(this.engine), ...build() }),
       { ...values, ...this.#held },
       this.#parts.source,
     );

@@ -107,10 +107,19 @@ interface StoredText {
   readonly changes_at: string | null;
 }
 
-/** A row, and texts in the order of `ordinal`. */
-export interface TextsQuery<Row> {
-  readonly head: RawBuilder<Row>;
+/** Texts to read in the order of `ordinal`. */
+export interface TextsToRead {
   readonly texts: RawBuilder<StoredText>;
+  /**
+   * Whether SQLite returns them in this order by itself, since it joins in the order of a cross join, which begins with a
+   * list of them. Sorting would copy all texts.
+   */
+  readonly isInOrder?: boolean;
+}
+
+/** Texts, and a row. */
+export interface TextsQuery<Row> extends TextsToRead {
+  readonly head: RawBuilder<Row>;
 }
 
 /** Texts as UTF-8, each followed by a line feed. */

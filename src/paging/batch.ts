@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Snapshot } from '../access/snapshot.ts';
-import type { Engine, Query, Texts, TextsQuery } from '../database/database.ts';
+import type { Engine, Query, Texts, TextsToRead } from '../database/database.ts';
 import { listedKeys, parameter } from '../database/statement.ts';
 import type { FoundRecords } from '../index/record-index.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
@@ -88,20 +88,23 @@ async function firstFitting(
  * Reads the texts of the records in the parameter `found`, or in a range of positions, which takes half the time on
  * PostgreSQL. A text larger than the parameter `bytes` is neither read nor returned.
  */
-export function batchQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range'): TextsQuery<unknown>['texts'] {
+export function batchQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range'): TextsToRead {
   const { table, key, text, bytes, isServed, changesAt = sql<null>`cast(null as text)` } = listed;
   const stored = sql`${sql.table(`catalog.${table}`)} as record`;
   const columns = sql`${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at`;
+  const fits = sql`${bytes} <= ${parameter('bytes')}`;
   if (by === 'list') {
     // A cross join, since SQLite joins it in this order: its own choice was to scan the whole table if the key was text.
-    return sql`select listed.ordinal, ${columns}
+    const texts: TextsToRead['texts'] = sql`select listed.ordinal, ${columns}
       from ${listedKeys(engine, 'found', typeOf(listed), 'listed')} cross join ${stored}
-      where ${foundColumn(listed)} = listed.value and ${bytes} <= ${parameter('bytes')}`;
+      where ${foundColumn(listed)} = listed.value and ${fits}`;
+    return { texts, isInOrder: true };
   }
   const served = isServed === null ? sql`` : sql` and ${isServed}`;
-  return sql`select record.position as ordinal, ${columns} from ${stored}
-    where record.position between ${parameter('first')} and ${parameter('last')}${served}
-      and ${bytes} <= ${parameter('bytes')}`;
+  return {
+    texts: sql`select record.position as ordinal, ${columns} from ${stored}
+      where record.position between ${parameter('first')} and ${parameter('last')}${served} and ${fits}`,
+  };
 }
 
 /** Reads the sizes of some records; null for one that is not stored. */

@@ -8,7 +8,7 @@ import type { Kind } from '../kinds.ts';
 import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import type { Snapshot } from '../access/snapshot.ts';
-import type { ParameterValues, TextsQuery } from '../database/database.ts';
+import type { ParameterValues, TextsToRead } from '../database/database.ts';
 import { notFound } from '../http/response/errors.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { RecordIndex } from '../index/record-index.ts';
@@ -86,7 +86,7 @@ async function sendList(
 /** A query that returns the text of one record, or none. Can use the parameter `now`. */
 export interface RecordQuery {
   readonly statementKey: string;
-  readonly build: () => TextsQuery<unknown>['texts'];
+  readonly build: () => TextsToRead;
   readonly values: ParameterValues;
 }
 

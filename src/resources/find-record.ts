@@ -18,10 +18,13 @@ export function findRecord(
   const shown = scopeKey(kind, scope);
   return {
     statementKey: `${kind} by ${column}, ${shown}`,
-    build: () => sql`select 0 as ordinal, ${sql.ref(`record.${key}`)} as key, ${text} as text,
-        ${changesAt ?? sql`cast(null as text)`} as changes_at
-      from ${sql.table(`catalog.${kind}`)} as record
-      where ${sql.ref(`record.${column}`)} = ${parameter('id')} and ${isVisible(engine, kind, shown)}`,
+    build: () => ({
+      texts: sql`select 0 as ordinal, ${sql.ref(`record.${key}`)} as key, ${text} as text,
+          ${changesAt ?? sql`cast(null as text)`} as changes_at
+        from ${sql.table(`catalog.${kind}`)} as record
+        where ${sql.ref(`record.${column}`)} = ${parameter('id')} and ${isVisible(engine, kind, shown)}`,
+      isInOrder: true,
+    }),
     values: { ...scopeValues(scope), id },
   };
 }

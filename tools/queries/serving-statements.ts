@@ -3,7 +3,7 @@ import { storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
 import { headOf, withHeadRow } from '../../src/access/snapshot.ts';
 import { RULES } from '../../src/access/visibility/rules.ts';
-import type { Engine, OpenDatabase, Query } from '../../src/database/database.ts';
+import type { Engine, OpenDatabase, Query, TextsToRead } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { withHead } from '../../src/database/postgres/postgres.ts';
 import { READ_REVISION } from '../../src/database/revision.ts';
@@ -71,9 +71,9 @@ function templates(engine: Engine): Template[] {
     withHeadRow(engine, query),
   ];
   /** The same of texts. */
-  const textsIn = (area: Area, name: string, purpose: string, texts: ReturnType<RecordQuery['build']>): Template => [
+  const textsIn = (area: Area, name: string, purpose: string, texts: TextsToRead): Template => [
     ...([area, name, purpose] as const),
-    textsOf({ head, texts }),
+    textsOf({ head, ...texts }),
   ];
   const records = SCOPES.flatMap((scope): RecordQuery[] => [
     findRecord({ engine, scope }, 'suppliers', detailedSuppliers, ''),

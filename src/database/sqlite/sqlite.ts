@@ -100,11 +100,12 @@ interface JoinedTexts extends Pick<Texts, 'last_key' | 'changes_at'> {
 }
 
 /** The statement of `readTexts`: a single row. SQLite keeps the order of a subquery whose texts are joined. */
-export function joinTexts<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
+export function joinTexts<Row>({ head, texts, isInOrder = false }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
+  const order = isInOrder ? sql`` : sql`order by ordinal`;
   return sql`select head.*, joined.* from (${head}) as head cross join (
     select count(*) as text_count, cast(group_concat(text || char(10), '') as blob) as bytes,
       max(key) as last_key, min(changes_at) as changes_at
-    from (${texts} order by ordinal)) as joined`;
+    from (${texts} ${order})) as joined`;
 }
 
 /**
