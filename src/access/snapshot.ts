@@ -157,11 +157,7 @@ export class Snapshot {
    *
    * @throws OtherSnapshotError if the statement saw another snapshot.
    */
-  async readTexts(
-    statementKey: string,
-    build: () => TextsToRead,
-    values: ParameterValues,
-  ): Promise<Texts> {
+  async readTexts(statementKey: string, build: () => TextsToRead, values: ParameterValues): Promise<Texts> {
     const { head, ...texts } = await this.#database.readTexts(
       statementKey,
       () => ({ head: headOf(this.engine), ...build() }),

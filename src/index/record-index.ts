@@ -154,8 +154,7 @@ export class RecordIndex {
   ): AsyncGenerator<BlockQuery> {
     const pause = pauses();
     for (const queries of this.#inBatches(blocks, conditions)) {
-      if (queries.some(({ missing }) => missing.size > 0))
-        await loadSets(snapshot, this.#kind, queries, pause);
+      if (queries.some(({ missing }) => missing.size > 0)) await loadSets(snapshot, this.#kind, queries, pause);
       for (const query of queries) {
         await pause();
         yield query;
@@ -244,9 +243,7 @@ export async function loadSets(
     const someRanges = ranges.splice(0, Math.floor(rowsLeft / MIN_RANGE_ROWS));
     const limit = Math.floor(rowsLeft / Math.max(1, someRanges.length));
     const wanted = someRanges.map(({ block, from, to }, index) => [block, from, to, index] as const);
-    const rows = await snapshot.run(
-      readSets(snapshot.engine, kind, { terms: someTerms, ranges: wanted, limit }),
-    );
+    const rows = await snapshot.run(readSets(snapshot.engine, kind, { terms: someTerms, ranges: wanted, limit }));
     const inRanges = someRanges.map((): { term: string; set: PositionSet }[] => []);
     for (const row of rows) {
       const { block, term, range } = row;

@@ -92,10 +92,7 @@ export class ListedDepartures {
   }
 
   /** The ids of each kind, in order; null if they are many. */
-  async #readFew(
-    snapshot: Snapshot,
-    since: ChangedSince,
-  ): Promise<ReadonlyMap<string, readonly string[]> | null> {
+  async #readFew(snapshot: Snapshot, since: ChangedSince): Promise<ReadonlyMap<string, readonly string[]> | null> {
     const { catalog, scope } = snapshot;
     if (this.#few?.catalog === catalog && this.#few.scope === scope) return this.#few.ids;
     const ids = new Map<string, Set<string>>(this.#kinds.map((kind) => [kind, new Set()]));

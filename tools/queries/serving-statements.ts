@@ -104,11 +104,7 @@ function templates(engine: Engine): Template[] {
         'The finished texts of a page, or of a piece of a stream.',
         batchQuery(engine, listed, 'list'),
       ),
-      rowsOf(
-        'pages',
-        'Runs only if a text is large: which of them fit.',
-        sizesQuery(engine, listed, []),
-      ),
+      rowsOf('pages', 'Runs only if a text is large: which of them fit.', sizesQuery(engine, listed, [])),
     ]),
     ...LISTED.filter(({ foundBy }) => foundBy === 'position').flatMap((listed): Template[] => [
       textsIn(
@@ -172,11 +168,7 @@ function templates(engine: Engine): Template[] {
     rowsOf('lists', 'What an `updated_since` means, before each page of a sync.', {
       ...{ statementKey: 'since', columns: SINCE_COLUMNS, build: () => sinceStatement, values: {} },
     }),
-    rowsOf(
-      'service',
-      'The key of a request to `/v1/key`, with its requests per day.',
-      ownKey(engine, '', []),
-    ),
+    rowsOf('service', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine, '', [])),
     ['service', 'key', 'A key that is not cached, with its partner and grants.', storedKey],
     ['lists', 'head', 'The head of the log, if all else of a response was cached.', head],
   ];

@@ -3,7 +3,13 @@ import type * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { type OpenDatabase, type ParameterValues, type Texts, type TextsQuery, DatabaseUnavailableError } from '../database.ts';
+import {
+  type OpenDatabase,
+  type ParameterValues,
+  type Texts,
+  type TextsQuery,
+  DatabaseUnavailableError,
+} from '../database.ts';
 import { readRevision } from '../revision.ts';
 import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import { emptyCatalogLog, makeRoom } from './sqlite-log.ts';
