@@ -202,7 +202,7 @@ test('a client that leaves before its stream begins counts as none of its two', 
     const socket = send();
     await new Promise<void>((resolve) => {
       onStatement = async (name) => {
-        if (name !== 'head') return;
+        if (!isOfPiece(name)) return;
         socket.destroy();
         await once(socket, 'close');
         // By the time that it has responded to another client, the server has noticed.
