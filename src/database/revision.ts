@@ -1,5 +1,5 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely';
-import { EPOCH, latestOf } from '../timestamp.ts';
+import { EPOCH } from '../timestamp.ts';
 import type { Engine } from './database.ts';
 import type { Tables } from './tables.ts';
 
@@ -53,9 +53,9 @@ export function catalogName(engine: Engine): RawBuilder<CatalogName> {
     left join (select at, number from catalog.releases order by at desc limit 1) as published on true)`;
 }
 
-/** The timestamp of a named catalog. */
+/** The timestamp of a named catalog: of its records, if SQLite's files differ. */
 export function timestampOfCatalog(name: CatalogName): string {
-  return latestOf(EPOCH, ...name.split(' ').filter((part) => part.endsWith('Z')));
+  return name.split(' ').findLast((part) => part.endsWith('Z')) ?? EPOCH;
 }
 
 /** The last change of what a partner can see. */
