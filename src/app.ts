@@ -17,6 +17,7 @@ import {
 import { unparsedRequests } from './http/server/unparsed-requests.ts';
 import { SetCache } from './index/block-query.ts';
 import { RecordIndex } from './index/record-index.ts';
+import { Snapshots } from './paging/snapshots.ts';
 import { registerPortal } from './portal/portal.ts';
 import { InMemoryRateLimiter, RequestLimits } from './rate-limiting/request-limits.ts';
 import { CertificationList } from './resources/certifications/certification-list.ts';
@@ -63,7 +64,8 @@ export async function buildApp(
   app
     .decorate('admission', admission)
     .decorate('responseCache', new ResponseCache(clock))
-    .decorate('openStreams', openStreams);
+    .decorate('openStreams', openStreams)
+    .decorate('snapshots', new Snapshots(database, directory));
   app.setErrorHandler(sendError);
   app.server.on('connect', (_request, socket) => unparsed.refuseConnect(socket));
   addDraining(app, connections, waits.drainMs);
@@ -81,11 +83,11 @@ export async function buildApp(
       addPartnerPipeline(v1, { directory, clock, limits, admission, cursorSecret });
       const sets = new SetCache(INDEX_CACHE_BYTES);
       const indexes = {
-        contracts: new RecordIndex(database, 'contracts', sets),
-        suppliers: new RecordIndex(database, 'suppliers', sets),
-        solicitations: new RecordIndex(database, 'solicitations', sets),
+        contracts: new RecordIndex('contracts', sets),
+        suppliers: new RecordIndex('suppliers', sets),
+        solicitations: new RecordIndex('solicitations', sets),
       };
-      const certifications = new CertificationList(database);
+      const certifications = new CertificationList();
       registerContracts(v1, services, indexes.contracts);
       registerSuppliers(v1, services, indexes.suppliers, certifications);
       registerSolicitations(v1, services, indexes.solicitations);

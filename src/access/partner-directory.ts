@@ -7,7 +7,7 @@ import { isLost, timestampOf, type Revision } from '../database/revision.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { EXPIRY_NOTICE_MS, type KeyExpiry } from './key-expiry.ts';
 import { DEMO_KEY_ID, digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
-import { findPartnerById, findStoredKey } from './partner-records.ts';
+import { findStoredKey } from './partner-records.ts';
 import type { Partner } from './scope.ts';
 
 /** Changes must take effect within a second: half of it is this interval, the other half is left for the read. */
@@ -99,7 +99,7 @@ export class PartnerDirectory {
    */
   async start(): Promise<void> {
     this.#isStarted = true;
-    await this.#readRevision();
+    await this.readRevision();
     this.#pollLater();
   }
 
@@ -151,14 +151,6 @@ export class PartnerDirectory {
     return { partner: partner.name, keyId, keyState: cached.expiresAtMs === -Infinity ? 'revoked' : 'expired' };
   }
 
-  /** Reloads a partner, for a query that found its scope to be stale; null if there is no such partner. */
-  async refresh(partnerId: number): Promise<Partner | null> {
-    const before = this.#revision;
-    const partner = await findPartnerById(this.#options.database, partnerId, this.#options.requestsPerMinute);
-    if (partner !== null) this.#notice(partner.revision, before);
-    return partner;
-  }
-
   #findCached(key: string): CachedKey | null {
     const cached = this.#isGraceOver() ? undefined : this.#cache.get(digestOf(key));
     return cached?.owner.partner.revision === this.#revision ? cached : null;
@@ -183,7 +175,7 @@ export class PartnerDirectory {
     }
     if (stored === null) return null;
     const { partner, digest, expires_at: expiresAt } = stored;
-    this.#notice(partner.revision, before);
+    this.notice(partner.revision, before);
     if (!hasDigest(key, digest) || stored.environment !== environment) return null;
     const endsAtMs = expiresAt === null ? Infinity : Date.parse(expiresAt);
     const warnFromMs = stored.replaced_by === null ? endsAtMs - EXPIRY_NOTICE_MS : -Infinity;
@@ -194,20 +186,21 @@ export class PartnerDirectory {
   }
 
   /**
-   * Adopts a revision, unless another has replaced `before`, the current one when the read began: a lookup can see a
+   * Adopts a revision that was read, unless another has replaced `before`, the current one when the read began: a lookup can see a
    * change before the next poll does, and a slower read must not undo that. The timestamps do not show which is newer:
    * after a promotion or restore that lost changes, the lost revision can have the later one.
    */
-  #notice(revision: Revision, before: Revision | null): void {
+  notice(revision: Revision, before: Revision | null): void {
     if (this.#revision === before) this.#revision = revision;
   }
 
-  async #readRevision(): Promise<void> {
+  /** Polls the revision once. */
+  async readRevision(): Promise<void> {
     // Taken before the read, because a read that hangs for seconds reflects the state when it began.
     const startedAtMs = this.#now();
     const before = this.#revision;
     const revision = await this.#options.database.readRevision();
-    this.#notice(revision, before);
+    this.notice(revision, before);
     this.#versionReadAtMs = startedAtMs;
     if (revision !== before) this.#unverified ??= before;
     if (this.#unverified !== null) void this.#reportIfLost(this.#unverified);
@@ -242,7 +235,7 @@ export class PartnerDirectory {
   async #poll(): Promise<void> {
     const { logger } = this.#options;
     try {
-      await this.#readRevision();
+      await this.readRevision();
       if (!this.#isReachable) logger?.info('the database can be polled again');
       this.#isReachable = true;
     } catch (error) {

@@ -18,6 +18,8 @@ interface PartnerRow extends Pick<
   readonly granted_at: string | null;
 }
 
+type GrantRow = Pick<PartnerRow, 'granted_kind' | 'resource_id' | 'granted_at'>;
+
 type KeyRow = Pick<Tables['access.keys'], 'digest' | 'environment' | 'expires_at' | 'replaced_by' | 'revoked_at'>;
 
 const COLUMNS = sql`
@@ -36,12 +38,41 @@ export const storedKey: RawBuilder<KeyRow & PartnerRow> = sql<KeyRow & PartnerRo
   inner join access.keys as key on key.partner_id = partner.id
   where key.id = ${parameter('key_id')}`;
 
-/** A partner that is not deleted, and its grants. Served by the primary keys of partners and grants. */
-export const partnerById: RawBuilder<PartnerRow> = sql<PartnerRow>`
-  select ${COLUMNS} from ${PARTNERS} where partner.id = ${parameter('partner_id')} and partner.deleted_at is null`;
+/**
+ * What the partner in the parameter `partner_id` can see, as `parseScope` reads it, if the parameter `scope_event` is not
+ * the last change of that; null if it is. Served by the primary keys of partners and grants.
+ */
+export const newerScope: RawBuilder<string | null> = sql<string | null>`
+  case when ${lastScope(parameter('partner_id'))} = ${parameter('scope_event')} then null else coalesce((
+    select coalesce(partner.everything_since, '') || '|' || coalesce(partner.suspended_at, '')
+      || '|' || coalesce(partner.kinds, '*') || '|' || coalesce((
+        select string_agg(granted.kind || ' ' || granted.resource_id || ' ' || granted.granted_at, '|')
+        from access.grants as granted where granted.partner_id = partner.id), '')
+    from access.partners as partner
+    where partner.id = ${parameter('partner_id')} and partner.deleted_at is null), '') end`;
+
+/** Parses what a partner can see; null for one that was deleted. Nothing in it contains a separator. */
+export function parseScope(text: string): Pick<Partner, 'isSuspended' | 'kinds' | 'scope'> | null {
+  const [everythingSince, suspendedAt, kinds, ...grants] = text.split('|');
+  if (everythingSince === undefined || suspendedAt === undefined || kinds === undefined) return null;
+  const rows = grants.flatMap((grant): GrantRow[] => {
+    const [granted_kind, resource_id = '', granted_at = ''] = grant.split(' ');
+    return granted_kind === 'lead_entity' || granted_kind === 'coop' ? [{ granted_kind, resource_id, granted_at }] : [];
+  });
+  const allowed = parseStoredKinds(kinds === '*' ? null : kinds);
+  return {
+    isSuspended: suspendedAt !== '',
+    kinds: allowed && new Set(allowed),
+    scope: {
+      everythingSince: everythingSince === '' ? null : everythingSince,
+      leadEntities: grantsOf(rows, 'lead_entity'),
+      coops: grantsOf(rows, 'coop'),
+    },
+  };
+}
 
 /**
- * Reads a key by its public ID, with its partner and all grants, in one statement and so one snapshot; null for none.
+ * Reads a key by its public ID, with its partner and all grants, in one statement; null for none.
  *
  * @param requestsPerMinute default for partners without a limit of their own.
  */
@@ -53,17 +84,6 @@ export async function findStoredKey(
   const rows = await database.run('key', () => storedKey, { key_id: keyId }, 'known');
   const [first] = rows;
   return first === undefined ? null : { ...first, partner: toPartner(first, rows, requestsPerMinute) };
-}
-
-/** Reads a partner by ID; otherwise like `findStoredKey`. */
-export async function findPartnerById(
-  database: OpenDatabase,
-  partnerId: number,
-  requestsPerMinute: number,
-): Promise<Partner | null> {
-  const rows = await database.run('partner', () => partnerById, { partner_id: partnerId }, 'known');
-  const [first] = rows;
-  return first === undefined ? null : toPartner(first, rows, requestsPerMinute);
 }
 
 /** Parses the stored kinds that a partner is limited to; null for all. */
@@ -91,7 +111,7 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
   };
 }
 
-function grantsOf(rows: readonly PartnerRow[], kind: 'lead_entity' | 'coop'): ReadonlyMap<string, string> {
+function grantsOf(rows: readonly GrantRow[], kind: 'lead_entity' | 'coop'): ReadonlyMap<string, string> {
   const grants = new Map<string, string>();
   for (const row of rows) {
     if (row.granted_kind === kind && row.resource_id !== null && row.granted_at !== null) {

@@ -60,6 +60,8 @@ export type ParameterValues = Readonly<Record<string, string | number | null | r
 /** A query, with a statement key that determines its SQL text. */
 export interface Query<Row> {
   readonly statementKey: string;
+  /** All columns of its rows, in the order in which it selects them. */
+  readonly columns: readonly (keyof Row & string)[];
   readonly build: () => RawBuilder<Row>;
   readonly values: ParameterValues;
 }
@@ -84,6 +86,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
     statementKey: string,
     build: () => TextsQuery<Row>,
     values: ParameterValues,
+    source?: ReadSource,
   ): Promise<TextsRead<Row>>;
   /** A serving process reads it twice a second, which also checks that the database is up. */
   readRevision(): Promise<Revision>;
@@ -94,17 +97,44 @@ export interface OpenDatabase extends Database, AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A row, and texts in the order of `ordinal`. */
-export interface TextsQuery<Row> {
-  readonly head: RawBuilder<Row>;
-  readonly texts: RawBuilder<{ readonly ordinal: number; readonly text: string }>;
+/** A text to read. */
+interface StoredText {
+  readonly ordinal: number;
+  /** In the same order as `ordinal`. */
+  readonly key: string;
+  readonly text: string;
+  /** When the text next changes by itself; null for never. */
+  readonly changes_at: string | null;
 }
 
-/** Texts as UTF-8, each followed by a line feed, and the row read by the same statement. */
-export interface TextsRead<Row> {
-  readonly head: Row;
+/** Texts to read in the order of `ordinal`. */
+export interface TextsToRead {
+  readonly texts: RawBuilder<StoredText>;
+  /**
+   * Whether SQLite returns them in this order by itself, since it joins in the order of a cross join, which begins with a
+   * list of them. Sorting would copy all texts.
+   */
+  readonly isInOrder?: boolean;
+}
+
+/** Texts, and a row. */
+export interface TextsQuery<Row> extends TextsToRead {
+  readonly head: RawBuilder<Row>;
+}
+
+/** Texts as UTF-8, each followed by a line feed. */
+export interface Texts {
   readonly count: number;
   readonly bytes: Uint8Array;
+  /** The key of the last text; null if there are none. */
+  readonly last_key: string | null;
+  /** When one of the texts next changes by itself; null for never. */
+  readonly changes_at: string | null;
+}
+
+/** Texts, and the row read by the same statement. */
+export interface TextsRead<Row> extends Texts {
+  readonly head: Row;
 }
 
 /** A server of PostgreSQL, as this process sees it. */

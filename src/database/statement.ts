@@ -36,14 +36,6 @@ export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint'
     : sql`(select value, key as ordinal from json_each(${parameter(name)})) as ${sql.ref(alias)}`;
 }
 
-/** The comma-separated texts of all rows of a subquery that cross joins {@link listedKeys}, ordered by `ordinal`. */
-export function joinedTexts(engine: Engine, text: string, ordinal: string): RawBuilder<string | null> {
-  // SQLite joins in the order of a cross join, beginning with the list. Sorting would copy all texts.
-  return engine === 'postgres'
-    ? sql<string | null>`string_agg(${sql.ref(text)}, ',' order by ${sql.ref(ordinal)})`
-    : sql<string | null>`group_concat(${sql.ref(text)}, ',')`;
-}
-
 /** A JSON list of lists as a table: the elements of each inner list become columns of these names and types. */
 export function listedRows(
   engine: Engine,

@@ -104,6 +104,11 @@ export class Visibility {
   }
 }
 
+/** Whether a condition matches all served records. */
+export function isAll({ terms, ranges = [], comparison }: Condition): boolean {
+  return terms.includes(ALL) && ranges.length === 0 && comparison === undefined;
+}
+
 export const NEVER: Condition = { key: '@never', terms: [] };
 
 /** Matches records whose field has this value. */

@@ -1,11 +1,10 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import type { OpenDatabase } from '../database/database.ts';
-import { firstRow } from '../database/statement.ts';
+import type { Snapshot } from '../access/snapshot.ts';
 import { BlockQuery, type Block, type SetCache } from './block-query.ts';
-import { Visibility, type Condition, type TermRange } from './conditions.ts';
+import { isAll, Visibility, type Condition, type TermRange } from './conditions.ts';
 import { BLOCK_SIZE, sizeOf, EMPTY_SET, unionOf, type PositionSet, decodeStoredSet } from './position-set.ts';
-import { OtherStateError, readBlocks, readPosition, readSets } from './statements.ts';
+import { readBlocks, readPosition, readSets } from './statements.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { compareBytewise } from '../bytewise.ts';
 
@@ -26,20 +25,16 @@ interface IndexState {
 
 /** The next records of a list. */
 export interface FoundRecords {
-  /** The catalog state that they were found in. */
-  readonly catalog: string;
   /** In id order. */
   readonly positions: readonly (number | string)[];
   readonly hasMore: boolean;
+  /** Whether they are all served records between the first and the last, in the order of ids. */
+  readonly isRange: boolean;
 }
 
-/**
- * Finds and counts a kind's records with the bitmap index. Each method throws OtherStateError if the catalog changed
- * while it read the index: call {@link forget}, then the method again.
- */
+/** Finds and counts the records of a kind that a snapshot shows, with the bitmap index. */
 export class RecordIndex {
   readonly visibility: Visibility;
-  readonly #database: OpenDatabase;
   readonly #kind: IndexedKind;
   readonly #cache: SetCache;
   readonly #positions = new LRUCache<string, number>({ max: MAX_CACHED_POSITIONS });
@@ -47,39 +42,35 @@ export class RecordIndex {
   /** The cache prefixes of the last state's blocks, by number and token: an unchanged block keeps its prefix. */
   #prefixes: ReadonlyMap<string, string> = new Map();
 
-  constructor(database: OpenDatabase, kind: IndexedKind, cache: SetCache) {
-    this.#database = database;
+  constructor(kind: IndexedKind, cache: SetCache) {
     this.#kind = kind;
     this.#cache = cache;
     this.visibility = new Visibility(kind);
   }
 
-  /** The state of the catalog that the index was last read in. */
-  async catalog(): Promise<string> {
-    return (await this.#getState()).catalog;
-  }
-
   /**
-   * The first records after an id that meet all conditions.
+   * The first records after an id that the partner can see and that meet all conditions.
    *
    * @param after null for the start of the list.
    * @param until the last id to find; null for the end of the list.
    */
   async find(
+    snapshot: Snapshot,
     conditions: readonly Condition[],
-    after: string | null,
-    limit: number,
-    until: string | null = null,
+    { after, limit, until = null }: { after: string | null; limit: number; until?: string | null },
   ): Promise<FoundRecords> {
-    const state = await this.#getState();
-    const { catalog, blocks } = state;
+    const visible = this.visibility.in(snapshot.scope);
+    const all = [visible, ...conditions];
+    const isRange = conditions.length === 0 && isAll(visible);
+    const state = await this.#getState(snapshot);
+    const { blocks } = state;
     const positions: number[] = [];
-    const start = await this.#startAfter(state, after);
-    const end = until === null ? null : await this.#startAfter(state, until);
+    const start = await this.#startAfter(snapshot, state, after);
+    const end = until === null ? null : await this.#startAfter(snapshot, state, until);
     const lastIndex = end?.index ?? blocks.length - 1;
     for (let index = start.index, count = 1; index <= lastIndex; index += count, count *= BLOCKS_GROWTH) {
       const some = blocks.slice(index, Math.min(index + count, lastIndex + 1));
-      for await (const query of this.#queries(state, some, conditions)) {
+      for await (const query of this.#queries(snapshot, some, all)) {
         const { block } = query;
         const from = block === blocks[start.index] ? start.from : 0;
         const to = end !== null && block === blocks[end.index] ? end.from : BLOCK_SIZE;
@@ -87,65 +78,69 @@ export class RecordIndex {
           if (position >= to) break;
           positions.push(block.number * BLOCK_SIZE + position);
         }
-        if (positions.length > limit) return { catalog, positions: positions.slice(0, limit), hasMore: true };
+        if (positions.length > limit) return { positions: positions.slice(0, limit), hasMore: true, isRange };
       }
     }
-    return { catalog, positions, hasMore: false };
+    return { positions, hasMore: false, isRange };
   }
 
-  /** The number of records after an id that meet all conditions; null for the whole list. */
-  async count(
-    conditions: readonly Condition[],
-    after: string | null = null,
-  ): Promise<{ catalog: string; total: number }> {
-    const state = await this.#getState();
-    const { catalog, blocks } = state;
-    const { index, from } = await this.#startAfter(state, after);
+  /** The number of records after an id that `find` would find; null for the whole list. */
+  count(snapshot: Snapshot, conditions: readonly Condition[], after: string | null = null): Promise<number> {
+    return this.#count(snapshot, [this.visibility.in(snapshot.scope), ...conditions], after);
+  }
+
+  /** The number of records that meet a condition, whoever can see them. Nothing else ignores the scope. */
+  countOfAll(snapshot: Snapshot, condition: Condition): Promise<number> {
+    return this.#count(snapshot, [condition], null);
+  }
+
+  async #count(snapshot: Snapshot, conditions: readonly Condition[], after: string | null): Promise<number> {
+    const state = await this.#getState(snapshot);
+    const { blocks } = state;
+    const { index, from } = await this.#startAfter(snapshot, state, after);
     let total = 0;
-    for await (const query of this.#queries(state, blocks.slice(index), conditions)) {
+    for await (const query of this.#queries(snapshot, blocks.slice(index), conditions)) {
       const isWhole = from === 0 || query.block !== blocks[index];
       total += isWhole ? sizeOf(query.match()) : query.first(from, BLOCK_SIZE).length;
     }
-    return { catalog, total };
-  }
-
-  /** Drops the cached list of blocks, because the catalog has changed. */
-  forget(): void {
-    this.#state = null;
+    return total;
   }
 
   /** Caches the position of a page's last record, since its client will request the records after it. */
-  remember(catalog: string, id: string, position: number): void {
+  remember({ catalog }: Snapshot, id: string, position: number): void {
     const block = this.#state?.catalog === catalog ? blockOf(this.#state, id)?.block : undefined;
     if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.prefix + id, position);
   }
 
-  async #getState(): Promise<IndexState> {
-    if (this.#state !== null) return this.#state;
-    const rows = await this.#database.run('index blocks', () => readBlocks, { kind: this.#kind });
+  async #getState(snapshot: Snapshot): Promise<IndexState> {
+    const { catalog } = snapshot;
+    if (this.#state?.catalog === catalog) return this.#state;
+    const rows = await snapshot.run(readBlocks(this.#kind));
     const prefixes = new Map<string, string>();
-    const blocks = rows.flatMap(({ block: number, first_id: firstId, token }) => {
-      if (number === null || firstId === null) return [];
-      const version = `${number} ${token ?? ''}`;
+    const blocks = rows.map(({ block: number, first_id: firstId, token }) => {
+      const version = `${number} ${token}`;
       const prefix = this.#prefixes.get(version) ?? this.#cache.nextPrefix();
       prefixes.set(version, prefix);
-      return [{ number, firstId, prefix }];
+      return { number, firstId, prefix };
     });
+    blocks.sort((one, other) => compareBytewise(one.firstId, other.firstId));
     this.#prefixes = prefixes;
-    return (this.#state = { catalog: firstRow(rows).catalog, blocks });
+    return (this.#state = { catalog, blocks });
   }
 
   /** The block, and the position in it, at which the ids after this one begin. */
-  async #startAfter(state: IndexState, after: string | null): Promise<{ index: number; from: number }> {
+  async #startAfter(
+    snapshot: Snapshot,
+    state: IndexState,
+    after: string | null,
+  ): Promise<{ index: number; from: number }> {
     const found = after === null ? null : blockOf(state, after);
     if (after === null || found === null) return { index: 0, from: 0 };
     const { index, block } = found;
     let position = this.#positions.get(block.prefix + after);
     if (position === undefined) {
-      const name = `position of ${this.#kind}`;
-      const row = firstRow(await this.#database.run(name, () => readPosition(this.#kind), { id: after }));
-      if (row.catalog !== state.catalog) throw new OtherStateError();
-      position = row.position ?? -1;
+      const [last] = await snapshot.run(readPosition(this.#kind, after));
+      position = last?.position ?? -1;
     }
     const isInBlock = Math.floor(position / BLOCK_SIZE) === block.number;
     return { index, from: isInBlock ? (position % BLOCK_SIZE) + 1 : 0 };
@@ -153,14 +148,13 @@ export class RecordIndex {
 
   /** Yields a query for each block, ready to be evaluated. */
   async *#queries(
-    state: IndexState,
+    snapshot: Snapshot,
     blocks: readonly Block[],
     conditions: readonly Condition[],
   ): AsyncGenerator<BlockQuery> {
     const pause = pauses();
     for (const queries of this.#inBatches(blocks, conditions)) {
-      if (queries.some(({ missing }) => missing.size > 0))
-        await loadSets(this.#database, this.#kind, state.catalog, queries, pause);
+      if (queries.some(({ missing }) => missing.size > 0)) await loadSets(snapshot, this.#kind, queries, pause);
       for (const query of queries) {
         await pause();
         yield query;
@@ -224,15 +218,12 @@ interface RangeToRead extends TermRange {
  * Reads the sets that queries miss. A range can have hundreds of thousands of rows, so this reads it in parts and keeps
  * only the union of its sets.
  *
- * @param catalog the state in which the queries' blocks were read.
  * @param pause awaited before each statement.
- * @throws OtherStateError if the catalog has changed.
  * @throws DamagedIndexError if a set is not the one that was written.
  */
 export async function loadSets(
-  database: OpenDatabase,
+  snapshot: Snapshot,
   kind: IndexedKind,
-  catalog: string,
   queries: readonly BlockQuery[],
   pause: () => Promise<void>,
 ): Promise<void> {
@@ -251,17 +242,10 @@ export async function loadSets(
     const rowsLeft = MAX_ROWS - someTerms.length;
     const someRanges = ranges.splice(0, Math.floor(rowsLeft / MIN_RANGE_ROWS));
     const limit = Math.floor(rowsLeft / Math.max(1, someRanges.length));
-    const rows = await database.run(`sets of ${kind}`, () => readSets(database.engine, kind), {
-      terms: JSON.stringify(someTerms),
-      ranges: JSON.stringify(someRanges.map(({ block, from, to }, index) => [block, from, to, index])),
-      limit,
-    });
+    const wanted = someRanges.map(({ block, from, to }, index) => [block, from, to, index] as const);
+    const rows = await snapshot.run(readSets(snapshot.engine, kind, { terms: someTerms, ranges: wanted, limit }));
     const inRanges = someRanges.map((): { term: string; set: PositionSet }[] => []);
     for (const row of rows) {
-      if (row.catalog !== null) {
-        if (row.catalog !== catalog) throw new OtherStateError();
-        continue;
-      }
       const { block, term, range } = row;
       const set = decodeStoredSet(kind, row);
       if (range === null) sets.set(`${block} ${term}`, set);

@@ -1,22 +1,21 @@
 import { sql, type RawBuilder } from 'kysely';
-import type { Partner, Scope } from '../access/scope.ts';
+import type { Snapshot } from '../access/snapshot.ts';
 import { compareBytewise } from '../bytewise.ts';
-import type { Engine, OpenDatabase, Query } from '../database/database.ts';
-import { catalogState } from '../database/revision.ts';
-import { firstRow } from '../database/statement.ts';
+import type { Query } from '../database/database.ts';
 import type { IndexedKind } from '../kinds.ts';
+import { NO_RECORDS, readBatch, type BatchRequest } from './batch.ts';
 import type { ListedDepartures } from './departed-records.ts';
-import { inState, type Listing, type PageRequest } from './pages.ts';
-import { readPiece, type StreamPiece } from './pieces.ts';
-import { lastEvent, readSince, seenEvents, type SeenEvents, type Since } from './one-state.ts';
+import type { Listing } from './pages.ts';
+import { MAX_PIECE_BYTES, type Piece } from './pieces.ts';
+import { readSince, type Since } from './since.ts';
 
 /** A kind of the feed of changes. */
 export interface FeedKind {
   readonly kind: IndexedKind;
   /** Its records as lines of the feed; since a watermark, those whose detail changed or that became visible. */
   readonly listing: Listing;
-  /** Selects the `id`s in the parameter `ids` that a scope sees now. */
-  readonly visible: (engine: Engine, scope: Scope) => Query<{ id: string }>;
+  /** Selects those of some `id`s that the partner sees now. */
+  readonly visible: (snapshot: Snapshot, ids: readonly string[]) => Query<{ id: string }>;
 }
 
 /** Why a listing of changes has every record, so that the client must drop what it does not list. */
@@ -33,7 +32,7 @@ export interface FeedPosition {
 export const FEED_START: FeedPosition = { kind: 0, after: null };
 
 /** Part of the feed: records as `{"kind":…,"id":…,"record":…}`, removals as `{"kind":…,"id":…,"removed":true}`. */
-export interface ChangesPiece extends StreamPiece {
+export interface ChangesPiece extends Piece {
   /** Null at the end of the listing. */
   readonly next: FeedPosition | null;
   /** Null if the listing has only changes. */
@@ -51,9 +50,8 @@ export interface ChangesListing {
   readonly departures: ListedDepartures;
 }
 
-/** The decision whether a listing is complete, with the events by which `readInOneState` proves it. */
+/** The decision whether a listing is complete. */
 interface FeedState {
-  readonly seen: SeenEvents;
   readonly complete: CompleteReason | null;
   /** Null if the listing is complete. */
   readonly since: Since | null;
@@ -71,41 +69,37 @@ export class OutdatedListingError extends Error {
  * @throws OutdatedListingError if it began as an incremental one.
  */
 export async function readFeedState(
-  database: OpenDatabase,
-  partnerId: number,
-  { updatedSince, watermark, isComplete }: Omit<ChangesListing, 'departures'>,
+  snapshot: Snapshot,
+  { updatedSince, watermark, isComplete }: Pick<ChangesListing, 'updatedSince' | 'watermark' | 'isComplete'>,
 ): Promise<FeedState> {
-  const since = await readSince(database, partnerId, updatedSince, watermark);
+  const since = await readSince(snapshot, updatedSince, watermark);
   const complete = since === null ? 'first' : reasonOf(since);
   if (isComplete === false && complete !== null) throw new OutdatedListingError();
-  const seen = since?.seen ?? firstRow(await database.run('seen events', () => seenEvents, { partner_id: partnerId }));
-  if (complete === null && isComplete !== true) return { seen, complete, since };
-  return { seen, complete: complete ?? 'first', since: null };
+  if (complete === null && isComplete !== true) return { complete, since };
+  return { complete: complete ?? 'first', since: null };
 }
 
-function reasonOf({ isWatermark, from, seen }: Since): CompleteReason | null {
+function reasonOf({ isWatermark, from, reset_at, narrowed_at }: Since): CompleteReason | null {
   if (!isWatermark) return 'unknown_watermark';
-  if (from <= seen.reset_at) return 'catalog';
-  return from <= seen.narrowed_at ? 'partner' : null;
+  if (from <= reset_at) return 'catalog';
+  return from <= narrowed_at ? 'partner' : null;
 }
 
 /**
- * Reads the next changes after a position, at most `limit` and possibly fewer or none, all in one state of the catalog.
+ * Reads the next changes after a position, at most `limit` and possibly fewer or none.
  *
- * @throws OtherStateError if the catalog changed meanwhile.
+ * @throws OtherSnapshotError if a statement saw another snapshot.
  * @throws OutdatedListingError if an incremental listing cannot continue.
  */
 export async function readChanges(
-  database: OpenDatabase,
-  partner: Partner,
+  snapshot: Snapshot,
   listing: ChangesListing,
   { position, limit, now }: { readonly position: FeedPosition; readonly limit: number; readonly now: string },
 ): Promise<ChangesPiece> {
   const { kinds } = listing;
-  const { seen, complete, since } = await readFeedState(database, partner.id, listing);
+  const { complete, since } = await readFeedState(snapshot, listing);
   // Nearly all requests of a client that follows the feed: nothing has changed, so nothing is searched.
-  if (since !== null && lastEvent(seen) < since.from)
-    return { ...seen, bytes: new Uint8Array(), count: 0, hasMore: false, next: null, complete };
+  if (since !== null && snapshot.lastEvent < since.from) return { ...NO_RECORDS, next: null, complete };
   const parts: Uint8Array[] = [];
   let count = 0;
   let next: FeedPosition | null = position;
@@ -113,15 +107,15 @@ export async function readChanges(
     const { kind, after }: FeedPosition = next;
     const feedKind = kinds[kind];
     if (feedKind === undefined) throw new Error(`the feed has no kind ${kind}`);
-    const request = { since, seen, after, limit: limit - count, now };
-    const part = await readPart(database, partner, feedKind, listing.departures, request);
+    const request = { since, after, limit: limit - count, now, maxBytes: MAX_PIECE_BYTES };
+    const part = await readPart(snapshot, feedKind, listing.departures, request);
     parts.push(part.bytes);
     count += part.count;
     const nextKind: FeedPosition | null = kind + 1 < kinds.length ? { kind: kind + 1, after: null } : null;
     next = part.after === null ? nextKind : { kind, after: part.after };
     if (part.after !== null) break;
   }
-  return { ...seen, bytes: Buffer.concat(parts), count, hasMore: next !== null, next, complete };
+  return { bytes: joined(parts), count, hasMore: next !== null, next, complete };
 }
 
 interface Part {
@@ -131,27 +125,26 @@ interface Part {
   readonly after: string | null;
 }
 
-interface PartRequest extends PageRequest {
-  readonly seen: SeenEvents;
+/** Without a copy of a single part. */
+function joined(parts: readonly Uint8Array[]): Uint8Array {
+  const [only] = parts;
+  return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
 }
 
 /** The next changes of one kind: removals and records, merged in the order of their ids. */
 async function readPart(
-  database: OpenDatabase,
-  { id, scope }: Partner,
+  snapshot: Snapshot,
   feedKind: FeedKind,
   departures: ListedDepartures,
-  { since, seen, after, limit, now }: PartRequest,
+  request: BatchRequest,
 ): Promise<Part> {
   const { kind, listing } = feedKind;
-  const { catalog } = seen;
+  const { since, after, limit } = request;
   // A complete listing has no removals.
-  const departed =
-    since === null ? null : await departures.find(database, kind, { catalog, scope, since }, after, limit);
-  const removed = departed === null ? [] : await withoutVisible(database, scope, feedKind, departed.ids, catalog);
+  const departed = since === null ? null : await departures.find(snapshot, kind, since, after, limit);
+  const removed = departed === null ? [] : await withoutVisible(snapshot, feedKind, departed.ids);
   const until = departed?.until ?? null;
-  const records = await readPiece(database, listing, { id, scope }, { since, after, until, limit, now });
-  inState(catalog, records);
+  const records = await readBatch(snapshot, listing, { ...request, until });
   const lastRecord = records.hasMore ? records.last_key : null;
   if (removed.length === 0) return { bytes: records.bytes, count: records.count, after: lastRecord ?? until };
   const lines = [...linesOf(records.bytes, kind), ...removed.map((removedId) => removalOf(kind, removedId))]
@@ -165,26 +158,16 @@ async function readPart(
   };
 }
 
-/** The ids that the scope cannot see in another way. */
+/** The ids that the partner cannot see in another way. */
 async function withoutVisible(
-  database: OpenDatabase,
-  scope: Scope,
+  snapshot: Snapshot,
   { visible }: FeedKind,
   ids: readonly string[],
-  catalog: string,
-): Promise<string[]> {
+): Promise<readonly string[]> {
   if (ids.length === 0) return [];
-  const { statementKey, build, values } = visible(database.engine, scope);
-  const rows = await database.run(statementKey, () => inCatalogState(build()), { ...values, ids: [...ids] });
-  inState(catalog, firstRow(rows));
+  const rows = await snapshot.run(visible(snapshot, ids));
   const seenNow = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => !seenNow.has(id));
-}
-
-/** Adds the state of the catalog to the rows of a query; one row without an id if there are none. */
-export function inCatalogState(query: RawBuilder<{ id: string }>): RawBuilder<{ catalog: string; id: string }> {
-  return sql`select state.catalog, found.id from (select ${catalogState} as catalog) as state
-    left join (${query}) as found on 1 = 1`;
 }
 
 /** A line of the feed, without its line feed. */

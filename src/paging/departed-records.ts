@@ -1,29 +1,22 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import type { Scope } from '../access/scope.ts';
+import type { Snapshot } from '../access/snapshot.ts';
 import { EVERYTHING, grantedOwners, ownerKey } from '../access/visibility/owners.ts';
 import { compareBytewise } from '../bytewise.ts';
-import type { Engine, OpenDatabase } from '../database/database.ts';
-import { catalogState } from '../database/revision.ts';
+import type { Engine, Query } from '../database/database.ts';
 import { inBatches } from '../database/rows.ts';
-import { firstRow, isInList, isLookedUp, limitParameter, listedRows, parameter } from '../database/statement.ts';
+import { isInList, isLookedUp, limitParameter, listedRows, parameter } from '../database/statement.ts';
 import type { ChangedSince } from '../index/conditions.ts';
+import type { CatalogName } from '../database/revision.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { addMilliseconds } from '../timestamp.ts';
-import { inState } from './pages.ts';
 
 /** A statement examines at most this many departures: some milliseconds. */
 export const MAX_DEPARTURES = 5_000;
 
 /** Owners in a statement, so that it can examine some departures of each. */
 const MAX_OWNERS = 500;
-
-/** The state in which departures are read. */
-interface DepartureState {
-  readonly catalog: string;
-  readonly scope: Scope;
-  readonly since: ChangedSince;
-}
 
 /** Records that left a scope. They can still be visible in another way. */
 interface DepartedRecords {
@@ -33,8 +26,14 @@ interface DepartedRecords {
   readonly until: string | null;
 }
 
-/** Departures of a kind that were read by id in one state. */
-interface ReadingById extends Pick<DepartureState, 'catalog' | 'scope'> {
+/** What departures were read for. */
+interface ReadFor {
+  readonly catalog: CatalogName;
+  readonly scope: Scope;
+}
+
+/** Departures of a kind that were read by id. */
+interface ReadingById extends ReadFor {
   readonly kind: IndexedKind;
   /** The id after which they begin. */
   readonly after: string;
@@ -47,13 +46,12 @@ interface ReadingById extends Pick<DepartureState, 'catalog' | 'scope'> {
  * The departures of a listing since a timestamp, of records that the partner saw before: it had the owner's grant earlier.
  * Departures of other owners are not examined, so neither cursors nor the number of pages depend on them.
  *
- * If they are few, they are read once for each state of the catalog. Otherwise they are read by id, some at a time.
+ * If they are few, they are read once for each catalog. Otherwise they are read by id, some at a time.
  */
 export class ListedDepartures {
   readonly #kinds: readonly IndexedKind[];
   #areMany: boolean;
-  #few: (Pick<DepartureState, 'catalog' | 'scope'> & { readonly ids: ReadonlyMap<string, readonly string[]> }) | null =
-    null;
+  #few: (ReadFor & { readonly ids: ReadonlyMap<string, readonly string[]> }) | null = null;
   /** How far the owners were read by id, so that the next piece of a stream reads nothing again. */
   #reading: ReadingById | null = null;
   #examined = 0;
@@ -76,17 +74,17 @@ export class ListedDepartures {
   /**
    * Finds the first departures of a kind after an id.
    *
-   * @throws OtherStateError if the catalog is in another state.
+   * @throws OtherSnapshotError if a statement saw another snapshot.
    */
   async find(
-    database: OpenDatabase,
+    snapshot: Snapshot,
     kind: IndexedKind,
-    state: DepartureState,
+    since: ChangedSince,
     after: string | null,
     limit: number,
   ): Promise<DepartedRecords> {
-    const few = this.#areMany ? null : await this.#readFew(database, state);
-    if (few === null) return this.#findById(database, kind, state, after ?? '', limit);
+    const few = this.#areMany ? null : await this.#readFew(snapshot, since);
+    if (few === null) return this.#findById(snapshot, kind, since, after ?? '', limit);
     return firstOf(
       (few.get(kind) ?? []).filter((id) => compareBytewise(id, after ?? '') > 0),
       limit,
@@ -94,20 +92,15 @@ export class ListedDepartures {
   }
 
   /** The ids of each kind, in order; null if they are many. */
-  async #readFew(
-    database: OpenDatabase,
-    { catalog, scope, since }: DepartureState,
-  ): Promise<ReadonlyMap<string, readonly string[]> | null> {
+  async #readFew(snapshot: Snapshot, since: ChangedSince): Promise<ReadonlyMap<string, readonly string[]> | null> {
+    const { catalog, scope } = snapshot;
     if (this.#few?.catalog === catalog && this.#few.scope === scope) return this.#few.ids;
     const ids = new Map<string, Set<string>>(this.#kinds.map((kind) => [kind, new Set()]));
     let left = MAX_DEPARTURES;
     for (const owners of inBatches(ownersIn(scope, since), MAX_OWNERS)) {
       await nextTick();
-      const values = { owners: JSON.stringify(owners), kinds: [...this.#kinds], rows: left + 1 };
-      const rows = await database.run('departures by release', () => departuresByRelease(database.engine), values);
-      inState(catalog, firstRow(rows));
-      for (const { kind, id } of rows) {
-        if (id === null || kind === null) continue;
+      const wanted = { owners: JSON.stringify(owners), kinds: this.#kinds, rows: left + 1 };
+      for (const { kind, id } of await snapshot.run(departuresByRelease(snapshot.engine, wanted))) {
         ids.get(kind)?.add(id);
         left -= 1;
       }
@@ -127,12 +120,13 @@ export class ListedDepartures {
 
   /** Reads some departures of each owner, and more of those whose last one is before what is needed of the others. */
   async #findById(
-    database: OpenDatabase,
+    snapshot: Snapshot,
     kind: IndexedKind,
-    { catalog, scope, since }: DepartureState,
+    since: ChangedSince,
     after: string,
     limit: number,
   ): Promise<DepartedRecords> {
+    const { catalog, scope } = snapshot;
     const reading = this.#reading;
     const isContinued =
       reading?.kind === kind &&
@@ -154,12 +148,8 @@ export class ListedDepartures {
       for (const batch of inBatches(behind, MAX_OWNERS)) {
         await nextTick();
         const maxRows = Math.min(rows, Math.floor(MAX_DEPARTURES / batch.length));
-        const read = await database.run('departures by id', () => departuresById(database.engine), {
-          kind,
-          owners: JSON.stringify(batch.map((owner) => [owner.owner, owner.at, owner.until])),
-          rows: maxRows,
-        });
-        inState(catalog, firstRow(read));
+        const named = JSON.stringify(batch.map((owner) => [owner.owner, owner.at, owner.until]));
+        const read = await snapshot.run(departuresById(snapshot.engine, { kind, owners: named, rows: maxRows }));
         for (const { owner, first, departed } of read) {
           const departures = departed?.split(' ').map(parseDeparture) ?? [];
           this.#examined += departures.length;
@@ -207,23 +197,24 @@ const firstRelease = sql<number | null>`(select number from catalog.releases whe
   order by at limit 1)`;
 
 /**
- * The first departures of the owners in the parameter `owners` since their releases, in any order; nulls if there are
- * none. Served by the index on owner, kind and release.
+ * The first departures of the owners in the parameter `owners` since their releases. Served by the index on owner, kind
+ * and release.
  */
 export function departuresByRelease(
   engine: Engine,
-): RawBuilder<{ catalog: string; kind: string | null; id: string | null }> {
-  return sql<{ catalog: string; kind: string | null; id: string | null }>`
-    select state.catalog, departed.kind, departed.id
-    from (select ${catalogState} as catalog) as state
-    left join (
-      select departure.kind, departure.id
+  { owners, kinds, rows }: { owners: string; kinds: readonly IndexedKind[]; rows: number },
+): Query<{ kind: string; id: string }> {
+  return {
+    statementKey: 'departures by release',
+    columns: ['kind', 'id'],
+    build: () => sql`select departure.kind, departure.id
       from ${listedRows(engine, 'owners', { owner: 'text', after: 'text' }, 'owned')}
       cross join catalog.departures as departure
       where ${isLookedUp(engine, 'departure.owner', 'owned.owner')}
         and ${isInList(engine, sql.ref('departure.kind'), 'kinds')} and departure.release >= ${firstRelease}
-      limit ${limitParameter('rows')}
-    ) as departed on 1 = 1`;
+      limit ${limitParameter('rows')}`,
+    values: { owners, kinds, rows },
+  };
 }
 
 /**
@@ -232,13 +223,17 @@ export function departuresByRelease(
  */
 export function departuresById(
   engine: Engine,
-): RawBuilder<{ catalog: string; owner: string; first: number | null; departed: string | null }> {
-  return sql<{ catalog: string; owner: string; first: number | null; departed: string | null }>`
-    select state.catalog, owned.owner, ${firstRelease} as first,
+  { kind, owners, rows }: { kind: IndexedKind; owners: string; rows: number },
+): Query<{ owner: string; first: number | null; departed: string | null }> {
+  return {
+    statementKey: 'departures by id',
+    columns: ['owner', 'first', 'departed'],
+    build: () => sql`select owned.owner, ${firstRelease} as first,
       (select string_agg(departure.release || ':' || departure.id, ' ' order by departure.id) from (
         select id, release from catalog.departures
         where owner = owned.owner and kind = ${parameter('kind')} and id > owned.id
         order by id limit ${limitParameter('rows')}) as departure) as departed
-    from (select ${catalogState} as catalog) as state
-    cross join ${listedRows(engine, 'owners', { owner: 'text', after: 'text', id: 'text' }, 'owned')}`;
+    from ${listedRows(engine, 'owners', { owner: 'text', after: 'text', id: 'text' }, 'owned')}`,
+    values: { kind, owners, rows },
+  };
 }

@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Partner, Scope } from '../access/scope.ts';
+import type { Partner } from '../access/scope.ts';
+import type { Snapshot } from '../access/snapshot.ts';
 import { DEFAULT_LIMIT, encodeCursor, type CursorBinding } from '../http/request/page-parameters.ts';
 import { forbidden, validationFailed } from '../http/response/errors.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import { entityTag, isUnchanged } from '../http/response/send-text.ts';
 import type { IndexedKind } from '../kinds.ts';
-import type { Services } from '../services.ts';
+import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import {
   FEED_START,
@@ -19,9 +20,9 @@ import {
   type FeedPosition,
 } from './changes.ts';
 import { ListedDepartures, MAX_DEPARTURES } from './departed-records.ts';
-import { readInOneState, lastEvent } from './one-state.ts';
-import { inState, UNLIMITED } from './pages.ts';
-import { FIRST_PIECE_RECORDS, NO_PIECE, readPieces } from './pieces.ts';
+import { NO_RECORDS, pageOfLines } from './batch.ts';
+import { UNLIMITED } from './pages.ts';
+import { FIRST_PIECE_RECORDS, readPieces } from './pieces.ts';
 import { sendBytes, unitsOf } from './stream.ts';
 
 interface ChangesRequest {
@@ -44,19 +45,16 @@ interface Listed {
 
 /** Responds with changes: a page as JSON, or a stream of lines. */
 export async function sendChanges(
-  services: Services,
+  services: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
   kinds: readonly FeedKind[],
 ): Promise<FastifyReply> {
   const changes = readRequest(request, kinds);
-  const forget = (): void => {
-    for (const { listing } of kinds) listing.forget?.();
-  };
   try {
     return await (request.format === 'json'
-      ? sendPage(services, request, reply, changes, forget)
-      : sendChangesStream(services, request, reply, changes, forget));
+      ? sendPage(services, request, reply, changes)
+      : sendChangesStream(services, request, reply, changes));
   } catch (error) {
     if (!(error instanceof OutdatedListingError)) throw error;
     throw validationFailed(
@@ -108,115 +106,116 @@ function checkKinds(partner: Pick<Partner, 'kinds'>, requested: readonly Indexed
 
 /** Responds with one page. Only an empty one is cached: others are requested once, and `is_open` in them can change. */
 async function sendPage(
-  services: Services,
+  services: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
   changes: ChangesRequest,
-  forget: () => void,
 ): Promise<FastifyReply> {
-  const { database, clock } = services;
+  const { clock } = services;
   const { position } = changes;
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
-  const { row, watermark, revision } = await readInOneState<ChangesPiece & Listed>(database, request, {
+  const { result, watermark, revision } = await request.server.snapshots.read<ChangesPiece & Listed>(request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
-    forget,
-    read: async (partner) => {
-      const listing = changes.listingFor(partner);
-      return { ...(await readChanges(database, partner, listing, { position, limit, now })), listing };
+    read: async (snapshot) => {
+      const listing = changes.listingFor(snapshot.partner);
+      return { ...(await readChanges(snapshot, listing, { position, limit, now })), listing };
     },
   });
-  const isComplete = row.complete !== null;
-  countComplete(services, request, changes, row.complete);
+  const { bytes, count, listing, complete, next } = result;
+  const isComplete = complete !== null;
+  countComplete(services, request, changes, complete);
   // The request was counted as one, which pays for one statement.
-  await charge(request, reply, { from: 0, to: row.listing.departures.examined - MAX_DEPARTURES });
-  const { next_cursor, ...end } = endOf(services, changes, { ...row.listing, watermark, isComplete }, row.next);
-  const meta = { next_cursor, limit, ...end };
-  const items = Buffer.from(row.bytes).toString().trimEnd().replaceAll('\n', ',');
+  await charge(request, reply, { from: 0, to: listing.departures.examined - MAX_DEPARTURES });
+  const { next_cursor, ...end } = endOf(services, changes, { ...listing, watermark, isComplete }, next);
   return sendResponse(request, reply, {
-    body: `{"data":[${items}],"meta":${JSON.stringify(meta)}}`,
-    rows: row.count,
+    body: pageOfLines(bytes, { next_cursor, limit, ...end }),
+    rows: count,
     watermark: null,
-    revision: row.count === 0 ? revision : null,
+    revision: count === 0 ? revision : null,
     goodUntilMs: Infinity,
   });
 }
 
-/** The head and the first piece of a stream, read in one state. */
+/** The head and the first piece of a stream, read from one snapshot. */
 interface Beginning extends ChangesPiece, Listed {
   readonly etag: string;
-  readonly scope: Scope;
   /** The number of records that the partner's limit is charged for. */
   readonly total: number;
 }
 
 /** Responds with a line for each change, and a last one with the watermark, or with the cursor of the next piece. */
 async function sendChangesStream(
-  services: Services,
+  services: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
   changes: ChangesRequest,
-  forget: () => void,
 ): Promise<FastifyReply> {
-  const { database, clock } = services;
+  const { clock } = services;
   const { position, binding } = changes;
   const { parameters, method, headers } = request;
   const { limit = UNLIMITED } = parameters as { limit?: number };
+  /** @param left how many records the stream can still have. */
   const readFrom = async (
-    partner: Partner,
+    snapshot: Snapshot,
     listing: ChangesListing,
-    from: FeedPosition,
-    left: number,
-    maxRecords: number,
-  ) => {
+    { from, left, maxRecords }: { from: FeedPosition; left: number; maxRecords: number },
+  ): Promise<ChangesPiece> => {
     const wanted = { position: from, limit: Math.min(maxRecords, left), now: formatTimestamp(clock()) };
-    const piece = await readChanges(database, partner, listing, wanted);
+    const piece = await readChanges(snapshot, listing, wanted);
     return { ...piece, hasMore: piece.next !== null && piece.count < left };
   };
-  const { row, watermark } = await readInOneState<Beginning>(database, request, {
+  const { result, snapshot, watermark } = await request.server.snapshots.read<Beginning>(request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
-    forget,
-    read: async (partner) => {
+    read: async (snapshot) => {
+      const { catalog, partner } = snapshot;
       const listing = changes.listingFor(partner);
-      const { seen, complete, since } = await readFeedState(database, partner.id, listing);
-      const etag = entityTag(JSON.stringify([binding.endpoint, 'ndjson', parameters, seen.catalog, seen.scope_event]));
-      const begun = { listing, etag, scope: partner.scope, total: 0 };
-      const isEmpty = since !== null && lastEvent(seen) < since.from;
+      const { complete, since } = await readFeedState(snapshot, listing);
+      const etag = entityTag(JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner.scopeEvent]));
+      const isEmpty = since !== null && snapshot.lastEvent < since.from;
       if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag))
-        return { ...NO_PIECE, ...seen, ...begun, complete, next: null };
+        return { ...NO_RECORDS, listing, etag, total: 0, complete, next: null };
       let total = 0;
       for (const [kind, { listing: records }] of listing.kinds.entries()) {
         if (kind < position.kind) continue;
         const after = kind === position.kind ? position.after : null;
-        total += (await records.count(partner.scope, since, after)).total;
+        total += await records.count(snapshot, since, after);
       }
-      const first = await readFrom(partner, listing, position, limit, FIRST_PIECE_RECORDS);
-      return { ...inState(seen.catalog, first), ...seen, ...begun, total: Math.min(total, limit) };
+      const wanted = { from: position, left: limit, maxRecords: FIRST_PIECE_RECORDS };
+      const first = await readFrom(snapshot, listing, wanted);
+      return { ...first, listing, etag, total: Math.min(total, limit) };
     },
   });
-  const isComplete = row.complete !== null;
-  countComplete(services, request, changes, row.complete);
-  const begun = { ...row.listing, watermark, isComplete };
+  const isComplete = result.complete !== null;
+  countComplete(services, request, changes, result.complete);
+  const begun = { ...result.listing, watermark, isComplete };
   async function* lines(): AsyncGenerator<Uint8Array> {
     let next: FeedPosition | null = null;
-    let left = limit;
-    const read = (partner: Partner, maxRecords: number) => {
-      checkKinds(partner, kindsOf(begun));
-      return readFrom(partner, begun, next ?? FEED_START, left, maxRecords);
-    };
-    const pieces = { scope: row.scope, watermark, first: row };
-    let charged = row.total;
-    for await (const piece of readPieces<ChangesPiece>(services, request, pieces, { forget, read })) {
+    const pieces = readPieces<ChangesPiece>(
+      services,
+      request,
+      { scope: snapshot.scope, watermark, first: result },
+      (current, { previous, count, limit: maxRecords }) => {
+        checkKinds(current.partner, kindsOf(begun));
+        return readFrom(current, begun, { from: previous.next ?? FEED_START, left: limit - count, maxRecords });
+      },
+    );
+    let charged = result.total;
+    for await (const piece of pieces) {
       ({ next } = piece);
-      left -= piece.count;
-      const examined = row.total + begun.departures.examined;
+      const examined = result.total + begun.departures.examined;
       await charge(request, reply, { from: charged, to: examined });
       charged = examined;
       if (piece.count > 0) yield piece.bytes;
     }
     yield Buffer.from(`${JSON.stringify({ meta: endOf(services, changes, begun, next) })}\n`);
   }
-  return sendBytes(request, reply, { etag: row.etag, total: row.total, format: 'ndjson', name: 'changes' }, lines());
+  return sendBytes(
+    request,
+    reply,
+    { etag: result.etag, total: result.total, format: 'ndjson', name: 'changes' },
+    lines(),
+  );
 }
 
 /** Charges the partner's limit for the records and departures that were examined since the last charge. */
@@ -231,7 +230,7 @@ async function charge(
 
 /** Counts and logs a complete listing on its first page: the client reads everything again. */
 function countComplete(
-  { logger }: Services,
+  { logger }: RouteServices,
   { server, id, partner, method }: FastifyRequest,
   { isFirstPage }: ChangesRequest,
   reason: CompleteReason | null,
@@ -246,7 +245,7 @@ const kindsOf = ({ kinds }: ChangesListing): IndexedKind[] => kinds.map(({ kind 
 
 /** The `meta` of a page, without `limit`, or of a stream: the cursor of the next one, or else the watermark. */
 function endOf(
-  { cursorSecret }: Services,
+  { cursorSecret }: RouteServices,
   { binding }: ChangesRequest,
   listing: ChangesListing & { readonly watermark: string; readonly isComplete: boolean },
   next: FeedPosition | null,

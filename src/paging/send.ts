@@ -5,33 +5,18 @@ import { DEFAULT_LIMIT, PAGE_PARAMETERS, encodeCursor } from '../http/request/pa
 import { querystringSchema, type Filters } from '../http/request/parameters.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import type { Kind } from '../kinds.ts';
-import type { Services } from '../services.ts';
+import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
-import { lastEvent, readSince, seenEvents, type SeenEvents, readInOneState } from './one-state.ts';
-import {
-  readPage,
-  type Listing,
-  type PageRow,
-  conditionsOf,
-  type ConditionsIn,
-  findInScope,
-  inState,
-  type IndexQuery,
-  type ListedRecords,
-  UNLIMITED,
-} from './pages.ts';
-import { sql, type RawBuilder } from 'kysely';
-import type { Scope } from '../access/scope.ts';
-import { compareBytewise } from '../bytewise.ts';
+import type { Snapshot } from '../access/snapshot.ts';
+import type { ParameterValues, TextsToRead } from '../database/database.ts';
 import { notFound } from '../http/response/errors.ts';
-import type { Query } from '../database/database.ts';
-import { firstRow } from '../database/statement.ts';
 import type { Condition } from '../index/conditions.ts';
-import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
+import type { RecordIndex } from '../index/record-index.ts';
+import { NO_RECORDS, pageOfLines, readBatch, type Batch } from './batch.ts';
 import type { CsvColumn } from './csv.ts';
+import { conditionsOf, MAX_PAGE_BYTES, type ConditionsIn, type IndexQuery, type Listing } from './pages.ts';
+import { readSince } from './since.ts';
 import { sendStream } from './stream.ts';
-
-const NO_RECORDS = { record_count: 0, data: null, last_key: null, changes_at: null, hasMore: false };
 
 interface ListRoute<Query, C> {
   readonly kind: Kind;
@@ -47,7 +32,7 @@ interface ListRoute<Query, C> {
 
 /** The route of a list: what it documents, accepts and sends follows from the same filters. */
 export function listRoute<Query, C>(
-  services: Services,
+  services: RouteServices,
   { kind, schema, page, examples, filters, columns, listingOf }: ListRoute<Query, C>,
 ): RouteShorthandOptionsWithHandler {
   const parameters = { ...filters, ...PAGE_PARAMETERS };
@@ -64,7 +49,7 @@ export function listRoute<Query, C>(
 
 /** Responds with one page of a list and the cursor of the next. All pages have the watermark of the first. */
 async function sendList(
-  { database, clock, cursorSecret }: Services,
+  { clock, cursorSecret }: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
   listing: Listing,
@@ -77,70 +62,62 @@ async function sendList(
   const { updated_since: updatedSince } = filters as { updated_since?: string };
   const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
   const now = formatTimestamp(clock());
-  const { row, watermark, revision } = await readInOneState(database, request, {
+  const { result, watermark, revision } = await request.server.snapshots.read<Batch>(request, {
     cursorWatermark,
-    forget: () => listing.forget?.(),
-    read: async (partner): Promise<PageRow> => {
-      const since = await readSince(database, partner.id, updatedSince, cursorWatermark);
+    read: async (snapshot) => {
+      const since = await readSince(snapshot, updatedSince, cursorWatermark);
       // The most frequent request of a syncing client: nothing has changed, so nothing is searched.
-      const isUnchanged = decodedCursor === null && since !== null && lastEvent(since.seen) < since.from;
-      if (isUnchanged) return { ...since.seen, ...NO_RECORDS };
-      const page = await readPage(database, listing, partner, { since, after, limit, now });
-      // The watermark is no earlier than `updated_since`, even if a replica that the page was read from lacks an event.
-      return since === null ? page : { ...inState(since.seen.catalog, page), ...since.seen };
+      if (decodedCursor === null && since !== null && snapshot.lastEvent < since.from) return NO_RECORDS;
+      return readBatch(snapshot, listing, { since, after, limit, now, maxBytes: MAX_PAGE_BYTES });
     },
   });
-  const { data, record_count, last_key, hasMore, changes_at } = row;
+  const { bytes, count, last_key, hasMore, changes_at } = result;
   const nextCursor =
     hasMore && last_key !== null ? encodeCursor(cursorSecret, cursorBinding, { after: last_key, watermark }) : null;
   return sendResponse(request, reply, {
-    body: `{"data":[${data ?? ''}],"meta":${JSON.stringify({ next_cursor: nextCursor, limit })}}`,
-    rows: record_count,
+    body: pageOfLines(bytes, { next_cursor: nextCursor, limit }),
+    rows: count,
     watermark,
     revision,
     goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });
 }
 
-/** A query that returns one record as rendered text, or no row. Can use the parameter `now`. */
-export type RecordQuery = Query<FoundRecord>;
-
-interface FoundRecord {
-  readonly text: string;
-  /** When the text next changes by itself; null for never. */
-  readonly changes_at: string | null;
+/** A query that returns the text of one record, or none. Can use the parameter `now`. */
+export interface RecordQuery {
+  readonly statementKey: string;
+  readonly build: () => TextsToRead;
+  readonly values: ParameterValues;
 }
-
-type RecordRow = SeenEvents & { readonly [Name in keyof FoundRecord]: FoundRecord[Name] | null };
 
 /** Responds with one record, or 404. */
 export async function sendRecord(
-  { database, clock }: Services,
+  { clock }: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
-  queryOf: (scope: Scope) => RecordQuery,
+  queryIn: (snapshot: Snapshot) => RecordQuery,
 ): Promise<FastifyReply> {
   const now = formatTimestamp(clock());
-  const { row, revision } = await readInOneState(database, request, {
-    read: async ({ id, scope }) => {
-      const { statementKey, build, values } = queryOf(scope);
-      const parameters = { ...values, partner_id: id, now };
-      return firstRow(await database.run(statementKey, () => recordStatement(build()), parameters));
+  const { result, revision } = await request.server.snapshots.read(request, {
+    read: (snapshot) => {
+      const { statementKey, build, values } = queryIn(snapshot);
+      return snapshot.readTexts(statementKey, build, { ...values, now });
     },
   });
-  if (row.text === null) throw notFound();
+  const { bytes, count, changes_at } = result;
+  if (count === 0) throw notFound();
   return sendResponse(request, reply, {
-    body: row.text,
+    // Without its line feed.
+    body: bytes.subarray(0, -1),
     rows: 1,
     watermark: null,
     revision,
-    goodUntilMs: row.changes_at === null ? Infinity : Date.parse(row.changes_at),
+    goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });
 }
 
 /** Responds with `{total}`: the number of records that the list with these filters has. */
 export async function sendCount(
-  { database }: Services,
   request: FastifyRequest,
   reply: FastifyReply,
   index: RecordIndex,
@@ -148,47 +125,17 @@ export async function sendCount(
 ): Promise<FastifyReply> {
   const conditionsIn = conditionsOf(filters, request.parameters);
   const { updated_since: updatedSince } = request.parameters as { updated_since?: string };
-  const { row, revision } = await readInOneState(database, request, {
-    forget: () => index.forget(),
-    read: async ({ id, scope }) => {
-      const since = await readSince(database, id, updatedSince, null);
-      const { catalog, total } = await findInScope({ index, scope, since }, conditionsIn, (conditions) =>
-        index.count(conditions),
-      );
-      const seen = firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
-      return { ...inState(catalog, seen), total };
+  const { result: total, revision } = await request.server.snapshots.read(request, {
+    read: async (snapshot) => {
+      const since = await readSince(snapshot, updatedSince, null);
+      return index.count(snapshot, await conditionsIn({ index, snapshot, since }));
     },
   });
   return sendResponse(request, reply, {
-    body: JSON.stringify({ total: row.total }),
+    body: JSON.stringify({ total }),
     rows: 0,
     watermark: null,
     revision,
     goodUntilMs: Infinity,
   });
-}
-
-/** The events, with the found record if there is one. */
-export function recordStatement(found: RawBuilder<FoundRecord>): RawBuilder<RecordRow> {
-  return sql<RecordRow>`select seen.*, found.* from (${seenEvents}) as seen left join (${found}) as found on 1 = 1`;
-}
-
-/** A short list whose records are found by key. */
-export function keyedListing(
-  records: ListedRecords,
-  find: (scope: Scope, after: string | null, limit: number) => Promise<FoundRecords>,
-): Listing {
-  return {
-    records,
-    async find(scope, _since, after, limit, until) {
-      const found = await find(scope, after, limit);
-      if (until === null) return found;
-      const positions = found.positions.filter((key) => compareBytewise(String(key), until) <= 0);
-      return { ...found, positions, hasMore: found.hasMore && positions.length === found.positions.length };
-    },
-    async count(scope, _since, after) {
-      const { catalog, positions } = await find(scope, after, UNLIMITED);
-      return { catalog, total: positions.length };
-    },
-  };
 }

@@ -1,20 +1,20 @@
 import { pipeline, Readable, type Writable } from 'node:stream';
 import { constants, createBrotliCompress, createGzip, createZstdCompress } from 'node:zlib';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Partner, Scope } from '../access/scope.ts';
-import type { OpenDatabase } from '../database/database.ts';
-import { firstRow } from '../database/statement.ts';
+import type { Partner } from '../access/scope.ts';
+import type { Snapshot } from '../access/snapshot.ts';
 import { type Format, encodeCursor } from '../http/request/page-parameters.ts';
 import { queryOf } from '../http/request/request-head.ts';
 import { ApiError } from '../http/response/errors.ts';
 import { WATERMARK_HEADER } from '../http/response/response-cache.ts';
 import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/response/send-text.ts';
-import type { Services } from '../services.ts';
+import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
-import { readInOneState, lastEvent, readSince, seenEvents } from './one-state.ts';
-import { inState, UNLIMITED, type Listing, type PageRequest } from './pages.ts';
-import { FIRST_PIECE_RECORDS, NO_PIECE, readKey, readListPieces, readPiece, type Piece } from './pieces.ts';
+import { NO_RECORDS, readBatch, readKey, type Batch, type BatchRequest } from './batch.ts';
+import { UNLIMITED, type Listing } from './pages.ts';
+import { FIRST_PIECE_RECORDS, MAX_PIECE_BYTES, readListPieces } from './pieces.ts';
+import { readSince } from './since.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
 const RECORDS_PER_UNIT = 2_000;
@@ -41,10 +41,9 @@ export interface StreamedList {
   readonly name: string;
 }
 
-/** The head and the first piece of a stream, read in one state. */
-interface Beginning extends Piece {
+/** The head and the first piece of a stream, read from one snapshot. */
+interface Beginning extends Batch {
   readonly etag: string;
-  readonly scope: Scope;
   /** The number of records that the partner's limit is charged for. */
   readonly total: number;
   /** The key of the last record to send, if `limit` ends the stream before the list. */
@@ -58,65 +57,59 @@ interface Beginning extends Piece {
  * for each 2,000 records, at most half of that limit, counted before the body.
  */
 export async function sendStream(
-  services: Services,
+  services: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
   { listing, columns, name }: StreamedList,
 ): Promise<FastifyReply> {
-  const { database, clock, cursorSecret } = services;
+  const { clock, cursorSecret } = services;
   const { decodedCursor, cursorBinding, method, headers } = request;
   if (cursorBinding === null || request.format === 'json') throw new Error('no stream was requested');
   const { format } = request;
   const { limit = UNLIMITED } = request.parameters as { limit?: number };
   const { updated_since: updatedSince } = cursorBinding.filters as { updated_since?: string };
   const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
-  const { row, watermark } = await readInOneState<Beginning>(database, request, {
+  const { result, snapshot, watermark } = await request.server.snapshots.read<Beginning>(request, {
     cursorWatermark,
-    forget: () => listing.forget?.(),
-    read: async ({ id, scope }) => {
-      const since = await readSince(database, id, updatedSince, cursorWatermark);
-      const seen = since?.seen ?? firstRow(await database.run('seen events', () => seenEvents, { partner_id: id }));
-      const passed = (await listing.countPassed?.(formatTimestamp(clock()))) ?? 0;
-      const { catalog, scope_event } = seen;
+    read: async (snapshot) => {
+      const since = await readSince(snapshot, updatedSince, cursorWatermark);
+      const passed = (await listing.countPassed?.(snapshot, formatTimestamp(clock()))) ?? 0;
+      const { catalog, partner } = snapshot;
       const { endpoint } = cursorBinding;
       const form = format === 'csv' ? csvHeader(columns) : format;
-      const taggedState = [endpoint, form, request.parameters, catalog, scope_event, passed];
+      const taggedState = [endpoint, form, request.parameters, catalog, partner.scopeEvent, passed];
       const etag = entityTag(JSON.stringify(taggedState));
-      const empty = { ...NO_PIECE, ...seen, etag, scope, total: 0, until: null };
+      const empty = { ...NO_RECORDS, etag, total: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
-      if (decodedCursor === null && since !== null && lastEvent(seen) < since.from) return empty;
-      const { total, until } = await readExtent(database, listing, scope, { since, after, limit, catalog });
-      const wanted = { since, after, until, limit: FIRST_PIECE_RECORDS, now: formatTimestamp(clock()) };
-      const first = inState(catalog, await readPiece(database, listing, { id, scope }, wanted));
-      return { ...first, ...seen, etag, scope, total, until };
+      if (decodedCursor === null && since !== null && snapshot.lastEvent < since.from) return empty;
+      const { total, until } = await readExtent(snapshot, listing, { since, after, limit });
+      const now = formatTimestamp(clock());
+      const wanted = { since, after, until, limit: FIRST_PIECE_RECORDS, now, maxBytes: MAX_PIECE_BYTES };
+      return { ...(await readBatch(snapshot, listing, wanted)), etag, total, until };
     },
   });
-  const { etag, scope, total, until } = row;
+  const { etag, total, until } = result;
+  const { scope } = snapshot;
   const more: Record<string, string> = { [WATERMARK_HEADER]: watermark };
   if (until !== null) {
     const query = new URLSearchParams(queryOf(request.originalUrl));
     query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
     more['link'] = `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`;
   }
-  const pieces = readListPieces(services, request, listing, { scope, watermark, first: row, until, updatedSince });
+  const pieces = readListPieces(services, request, listing, { scope, watermark, first: result, until, updatedSince });
   const lines = format === 'csv' ? asCsv(pieces, columns) : pieces;
   return sendBytes(request, reply, { etag, total, format, name, more }, lines);
 }
 
-/** @throws OtherStateError if the catalog is in another state. */
 async function readExtent(
-  database: OpenDatabase,
+  snapshot: Snapshot,
   listing: Listing,
-  scope: Scope,
-  { since, after, limit, catalog }: Omit<PageRequest, 'now'> & { catalog: string },
+  { since, after, limit }: Pick<BatchRequest, 'since' | 'after' | 'limit'>,
 ): Promise<Pick<Beginning, 'total' | 'until'>> {
-  if (limit === UNLIMITED) {
-    const { total } = inState(catalog, await listing.count(scope, since, after));
-    return { total, until: null };
-  }
-  const { positions, hasMore } = inState(catalog, await listing.find(scope, since, after, limit, null));
+  if (limit === UNLIMITED) return { total: await listing.count(snapshot, since, after), until: null };
+  const { positions, hasMore } = await listing.find(snapshot, since, after, limit, null);
   const last = positions.at(-1);
-  const until = hasMore && last !== undefined ? await readKey(database, listing.records, last, catalog) : null;
+  const until = hasMore && last !== undefined ? await readKey(snapshot, listing.records, last) : null;
   return { total: positions.length, until };
 }
 

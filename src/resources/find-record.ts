@@ -9,19 +9,22 @@ import type { RecordQuery } from '../paging/send.ts';
 
 /** Finds a record's detail within the scope by a unique column. One lookup in the index on that column. */
 export function findRecord(
-  engine: Engine,
+  { engine, scope }: { readonly engine: Engine; readonly scope: Scope },
   kind: IndexedKind,
-  details: ListedRecords,
-  scope: Scope,
+  { key, text, changesAt }: ListedRecords,
   id: string | number,
   column: 'id' | 'ref' = 'id',
 ): RecordQuery {
-  const key = scopeKey(kind, scope);
+  const shown = scopeKey(kind, scope);
   return {
-    statementKey: `${kind} by ${column}, ${key}`,
-    build: () => sql`select ${details.text} as text, ${details.changesAt ?? sql`null`} as changes_at
-      from ${sql.table(`catalog.${kind}`)} as record
-      where ${sql.ref(`record.${column}`)} = ${parameter('id')} and ${isVisible(engine, kind, key)}`,
+    statementKey: `${kind} by ${column}, ${shown}`,
+    build: () => ({
+      texts: sql`select 0 as ordinal, ${sql.ref(`record.${key}`)} as key, ${text} as text,
+          ${changesAt ?? sql`cast(null as text)`} as changes_at
+        from ${sql.table(`catalog.${kind}`)} as record
+        where ${sql.ref(`record.${column}`)} = ${parameter('id')} and ${isVisible(engine, kind, shown)}`,
+      isInOrder: true,
+    }),
     values: { ...scopeValues(scope), id },
   };
 }

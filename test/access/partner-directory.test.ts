@@ -178,14 +178,14 @@ describe('within a second, a server with the key cached notices', () => {
     expect(await timeUntil(async () => !(await seesEverything()))).toBeLessThan(1_000);
   });
 
-  test('a change, immediately, if a query requests a refresh', async () => {
-    const before = (await directory.findByKey(key))?.partner;
+  test('a change, immediately, if a statement has seen its revision', async () => {
+    const before = directory.revision;
+    expect(await directory.findByKey(key)).not.toBeNull();
     nowMs += HOUR_MS;
     await grant(made.database, clock, 'acme', { everything: true, leadEntities: [], coops: [] });
-    const after = await directory.refresh(before?.id ?? 0);
+    directory.notice(await made.database.readRevision(), before);
+    const after = (await directory.findByKey(key))?.partner;
     expect(after?.scope).toMatchObject({ everythingSince: '2026-06-01T13:00:00.000Z' });
-    expect((await directory.findByKey(key))?.partner).toEqual(after);
-    expect(await directory.refresh(999)).toBeNull();
   });
 
   test('a database restored to an earlier revision', async () => {
@@ -244,7 +244,7 @@ describe('while the database cannot be read', () => {
     await serving.close();
     expect(await directory.findByKey(key)).not.toBeNull();
     await expect(directory.findByKey(unused)).rejects.toThrow();
-    await expect(directory.refresh(1)).rejects.toThrow();
+    await expect(directory.readRevision()).rejects.toThrow();
     elapsedMs += 30_000;
     expect(await directory.findByKey(key)).not.toBeNull();
     elapsedMs += 1;

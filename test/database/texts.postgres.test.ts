@@ -24,7 +24,7 @@ interface Head {
 async function read(ordinals: string, text: string): Promise<TextsRead<Head>> {
   const build = (): TextsQuery<Head> => ({
     head: sql<Head>`select '1-a' as revision, 'é' as name`,
-    texts: sql`select ordinal, ${sql.raw(text)} as text from ${sql.raw(ordinals)} as ordinal`,
+    texts: sql`select ordinal, ordinal::text as key, ${sql.raw(text)} as text, null::text as changes_at from ${sql.raw(ordinals)} as ordinal`,
   });
   return database.readTexts(`${ordinals} ${text}`, build, {});
 }

@@ -2,27 +2,25 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { firstRow } from '../../src/database/statement.ts';
+import { timestampOfCatalog } from '../../src/database/revision.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { hasWords, Visibility } from '../../src/index/conditions.ts';
+import { hasWords } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
-import { OtherStateError } from '../../src/index/statements.ts';
 import { SetCache } from '../../src/index/block-query.ts';
-import { seenEvents } from '../../src/paging/one-state.ts';
-import { indexedListing, readPage } from '../../src/paging/pages.ts';
+import { readBatch } from '../../src/paging/batch.ts';
+import { indexedListing, MAX_PAGE_BYTES } from '../../src/paging/pages.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
-import { readFor } from './reading.ts';
+import { readFor, snapshotsOf } from '../support/snapshots.ts';
 
 const RECORDS = 60;
 const NOW = '2026-01-01T00:00:00.000Z';
 const SCOPE: Scope = {
   ...{ everythingSince: '2020-01-01T00:00:00.000Z', leadEntities: new Map(), coops: new Map() },
 };
-const having = (q: string) => [new Visibility('solicitations').in(SCOPE), ...hasWords(q)];
-const conditions = having('common');
+const conditions = hasWords('common');
 const numbers = [...Array(RECORDS).keys()];
 const idOf = (number: number): string => `sol_${String(number).padStart(3, '0')}`;
 
@@ -33,7 +31,7 @@ const idsIn = (version: number): string[] => numbers.filter((number) => isCommon
 let made: TestDatabase;
 let serving: OpenDatabase;
 let version = 0;
-/** The version in each state of the catalog. */
+/** The version in each catalog. */
 const versions = new Map<string, number>();
 
 async function publishNext(): Promise<void> {
@@ -44,12 +42,11 @@ async function publishNext(): Promise<void> {
     description: isCommon(number, version) ? 'common' : 'rare',
   }));
   await publishLines(made.database, { solicitations }, { blockSize: 4 });
-  const { catalog } = await openIndex(serving).count(conditions);
-  versions.set(catalog, version);
+  const { snapshot } = await readFor(snapshotsOf(serving), SCOPE, () => null);
+  versions.set(snapshot.catalog, version);
 }
 
-const openIndex = (database: OpenDatabase): RecordIndex =>
-  new RecordIndex(database, 'solicitations', new SetCache(1_000_000));
+const openIndex = (): RecordIndex => new RecordIndex('solicitations', new SetCache(1_000_000));
 
 /** The same database, with an import after the statements whose numbers are in `statementNumbers`. */
 function publishingAfter(database: OpenDatabase): {
@@ -59,16 +56,24 @@ function publishingAfter(database: OpenDatabase): {
 } {
   const statementNumbers = new Set<number>();
   let statements = 0;
+  const count = async (): Promise<void> => {
+    statements += 1;
+    if (statementNumbers.has(statements)) await publishNext();
+  };
   return {
     statementNumbers,
     restart: () => (statements = 0),
     database: {
       ...database,
-      async run(statementKey, build, values, source) {
-        const rows = await database.run(statementKey, build, values, source);
-        statements += 1;
-        if (statementNumbers.has(statements)) await publishNext();
+      async run(...statement) {
+        const rows = await database.run(...statement);
+        await count();
         return rows;
+      },
+      async readTexts(...statement) {
+        const read = await database.readTexts(...statement);
+        await count();
+        return read;
       },
     },
   };
@@ -92,13 +97,13 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
   'a page and a count reflect one version, even if others are published after the statements $moments',
   async ({ moments }) => {
     const publishing = publishingAfter(serving);
-    const cached = openIndex(publishing.database);
+    const snapshots = snapshotsOf(publishing.database);
+    const cached = openIndex();
     const listing = indexedListing(cached, listedSolicitations, () => Promise.resolve(conditions));
     const read = (after: string | null, limit: number) =>
-      readFor(publishing.database, SCOPE, {
-        forget: () => listing.forget?.(),
-        read: (partner) => readPage(publishing.database, listing, partner, { since: null, after, limit, now: NOW }),
-      });
+      readFor(snapshots, SCOPE, (snapshot) =>
+        readBatch(snapshot, listing, { since: null, after, limit, now: NOW, maxBytes: MAX_PAGE_BYTES }),
+      );
     // Caches sets of the previous version, and of only the first blocks.
     await read(null, 100);
     await publishNext();
@@ -113,10 +118,12 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       publishing.restart();
       for (const moment of moments) publishing.statementNumbers.add(moment);
       const from = version;
-      const { data, hasMore, catalog } = (await read(after, limit)).row;
+      const { result, snapshot } = await read(after, limit);
+      const { bytes, hasMore } = result;
       publishing.statementNumbers.clear();
-      const seen = versions.get(catalog) ?? 0;
-      const page = JSON.parse(`[${data ?? ''}]`) as { id: string; title: string }[];
+      const seen = versions.get(snapshot.catalog) ?? 0;
+      const lines = Buffer.from(bytes).toString().split('\n').slice(0, -1);
+      const page = lines.map((line) => JSON.parse(line) as { id: string; title: string });
       const expected = idsIn(seen).filter((id) => after === null || id > after);
       expect(seen).toBeGreaterThanOrEqual(from);
       expect(page.map(({ id }) => id)).toEqual(expected.slice(0, limit));
@@ -124,20 +131,12 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       expect(hasMore).toBe(expected.length > limit);
 
       // An index with an empty cache, and one with a filled cache.
-      for (const index of [openIndex(publishing.database), cached]) {
+      for (const index of [openIndex(), cached]) {
         publishing.restart();
         for (const moment of moments) publishing.statementNumbers.add(moment);
-        const { row } = await readFor(publishing.database, SCOPE, {
-          forget: () => index.forget(),
-          read: async () => {
-            const { catalog, total } = await index.count(conditions);
-            const seen = firstRow(await publishing.database.run('seen events', () => seenEvents, { partner_id: 1 }));
-            if (seen.catalog !== catalog) throw new OtherStateError();
-            return { ...seen, total };
-          },
-        });
+        const counted = await readFor(snapshots, SCOPE, (current) => index.count(current, conditions));
         publishing.statementNumbers.clear();
-        expect(row.total).toBe(idsIn(versions.get(row.catalog) ?? 0).length);
+        expect(counted.result).toBe(idsIn(versions.get(counted.snapshot.catalog) ?? 0).length);
       }
     }
   },
@@ -156,7 +155,9 @@ test('other requests are handled while very many blocks are read', async () => {
       if (!isCounted) setImmediate(tick);
     };
     setImmediate(tick);
-    const { total } = await openIndex(reading).count(having('paving'));
+    const { result: total } = await readFor(snapshotsOf(reading), SCOPE, (snapshot) =>
+      openIndex().count(snapshot, hasWords('paving')),
+    );
     isCounted = true;
     expect(total).toBe(800);
     expect(ticks).toBeGreaterThan(2);
@@ -169,12 +170,10 @@ test('other requests are handled while very many blocks are read', async () => {
 describe('a page whose texts exceed 8 MiB', () => {
   const ids = Array.from({ length: 12 }, (_, number) => `ctr_${number + 10}`);
   const read = (database: OpenDatabase) => {
-    const index = new RecordIndex(database, 'contracts', new SetCache(1_000_000));
+    const index = new RecordIndex('contracts', new SetCache(1_000_000));
     const listing = indexedListing(index, listedContracts, () => Promise.resolve([]));
-    return readFor(database, SCOPE, {
-      forget: () => listing.forget?.(),
-      read: (partner) => readPage(database, listing, partner, { since: null, after: null, limit: 100, now: NOW }),
-    });
+    const wanted = { since: null, after: null, limit: 100, now: NOW, maxBytes: MAX_PAGE_BYTES };
+    return readFor(snapshotsOf(database), SCOPE, (snapshot) => readBatch(snapshot, listing, wanted));
   };
   let large: TestDatabase;
   let open: OpenDatabase;
@@ -193,31 +192,49 @@ describe('a page whose texts exceed 8 MiB', () => {
     await large.drop();
   });
 
-  test.each(['sizes of contracts', 'contracts page'])(
+  test.each(['sizes of contracts', 'contracts by list', 'contracts by range'])(
     'is read from the primary if a replica lags behind at the statement "%s"',
     async (lagging) => {
       const replica = openForServing(made.config);
       let reads = 0;
       let isBypassed = false;
+      const serverFor = (statementKey: string): OpenDatabase => {
+        const isLagging = statementKey === lagging && !isBypassed;
+        if (isLagging) reads += 1;
+        return isLagging ? replica : open;
+      };
       const replicated: OpenDatabase = {
         ...open,
-        run: (statementKey, build, values, source) => {
-          const isLagging = statementKey === lagging && !isBypassed;
-          if (isLagging) reads += 1;
-          return (isLagging ? replica : open).run(statementKey, build, values, source);
-        },
+        run: (...statement) => serverFor(statement[0]).run(...statement),
+        readTexts: (...statement) => serverFor(statement[0]).readTexts(...statement),
         bypassReplicas: () => (isBypassed = true),
       };
-      const { last_key, record_count, hasMore } = (await read(replicated)).row;
+      const { last_key, count, hasMore } = (await read(replicated)).result;
       await replica.close();
-      expect({ last_key, record_count, hasMore, reads }).toEqual({
-        last_key: ids[7],
-        record_count: 8,
-        hasMore: true,
-        reads: 2,
-      });
+      expect({ last_key, count, hasMore, reads }).toEqual({ last_key: ids[7], count: 8, hasMore: true, reads: 1 });
     },
   );
+
+  test('an earlier catalog is taken from the primary only, which has lost the later one', async () => {
+    const sources: unknown[] = [];
+    let isLost = false;
+    const switched: OpenDatabase = {
+      ...open,
+      run: (...statement) => {
+        sources.push(statement[3]);
+        return (isLost ? serving : open).run(...statement);
+      },
+      bypassReplicas: () => sources.push('bypassed'),
+    };
+    const snapshots = snapshotsOf(switched);
+    const later = (await readFor(snapshots, SCOPE, () => null)).snapshot.catalog;
+    isLost = true;
+    sources.length = 0;
+    const earlier = (await readFor(snapshots, SCOPE, () => null)).snapshot.catalog;
+    expect(timestampOfCatalog(earlier) < timestampOfCatalog(later)).toBe(true);
+    expect(sources).toEqual(['any', 'bypassed', 'primary', 'primary']);
+    expect((await readFor(snapshots, SCOPE, () => null)).snapshot.catalog).toBe(earlier);
+  });
 
   test('fails at once, naming the damage, if the index names records that are not stored', async () => {
     const statements: string[] = [];
@@ -230,6 +247,7 @@ describe('a page whose texts exceed 8 MiB', () => {
     };
     await sql`delete from catalog.contracts`.execute(large.database.kysely);
     await expect(read(watched)).rejects.toThrow('the index names 12 records that are not stored');
-    expect(statements.filter((name) => name === 'index blocks')).toHaveLength(1);
+    // The first attempt has shown the catalog.
+    expect(statements.filter((name) => name === 'index blocks')).toHaveLength(2);
   });
 });

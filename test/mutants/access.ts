@@ -34,7 +34,7 @@ export const ACCESS: readonly Mutant[] = [
     name: 'partners that see everything and others share a statement',
     breaks: ONLY_VISIBLE,
     file: 'src/resources/find-record.ts',
-    original: 'statementKey: `${kind} by ${column}, ${key}`',
+    original: 'statementKey: `${kind} by ${column}, ${shown}`',
     replacement: 'statementKey: `${kind} by ${column}`',
     tests: AGREEMENT,
   },
@@ -57,11 +57,10 @@ export const ACCESS: readonly Mutant[] = [
   {
     name: 'a count with filters has no scope',
     breaks: ONLY_VISIBLE,
-    file: 'src/paging/send.ts',
-    original: `conditionsIn, (conditions) =>
-        index.count(conditions),`,
-    replacement: `conditionsIn, (conditions) =>
-        index.count(conditions.length > 1 ? conditions.slice(1) : conditions),`,
+    file: 'src/index/record-index.ts',
+    original: 'return this.#count(snapshot, [this.visibility.in(snapshot.scope), ...conditions], after);',
+    replacement:
+      'return this.#count(snapshot, conditions.length > 0 ? conditions : [this.visibility.in(snapshot.scope)], after);',
     tests: ISOLATION,
   },
   {
@@ -133,7 +132,7 @@ export const ACCESS: readonly Mutant[] = [
   {
     name: 'a watermark is known although releases after it were deleted',
     breaks: FEED,
-    file: 'src/paging/one-state.ts',
+    file: 'src/paging/since.ts',
     original: '          = event.release + 1) then 1 else 0 end as is_watermark,',
     replacement: '          > event.release) then 1 else 0 end as is_watermark,',
     tests: ['test/sync/log-histories.test.ts'],

@@ -5,9 +5,9 @@ export const ENGINES: readonly Mutant[] = [
   {
     name: 'PostgreSQL orders the tenth record of a page before the second',
     breaks: LIKE_ENGINES,
-    file: 'src/database/statement.ts',
-    original: "? sql<string | null>`string_agg(${sql.ref(text)}, ',' order by ${sql.ref(ordinal)})`",
-    replacement: "? sql<string | null>`string_agg(${sql.ref(text)}, ',' order by cast(${sql.ref(ordinal)} as text))`",
+    file: 'src/database/postgres/postgres.ts',
+    original: "string_agg(text || chr(10), '' order by ordinal)",
+    replacement: "string_agg(text || chr(10), '' order by cast(ordinal as text))",
     tests: AGREEMENT,
     project: 'postgres',
   },

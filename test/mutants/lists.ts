@@ -14,16 +14,16 @@ export const LISTS: readonly Mutant[] = [
     name: 'a reference list ends after its first page',
     breaks: EQUALS_MODEL,
     file: 'src/resources/reference-lists/reference-lists.ts',
-    original: "after: after ?? '', rows: limit + 1 }",
-    replacement: "after: after ?? '', rows: limit }",
+    original: "after ?? '', limit + 1)",
+    replacement: "after ?? '', limit)",
     tests: AGREEMENT,
   },
   {
     name: 'a page that is cut by its size ends the list',
     breaks: EQUALS_MODEL,
-    file: 'src/paging/pages.ts',
-    original: 'return { ...page, hasMore: hasMore || found.length < positions.length };',
-    replacement: 'return { ...page, hasMore };',
+    file: 'src/paging/batch.ts',
+    original: 'return { ...batch, hasMore: hasMore || found.length < positions.length };',
+    replacement: 'return { ...batch, hasMore };',
     tests: ['test/paging/page-size.test.ts'],
   },
   {
@@ -37,7 +37,7 @@ export const LISTS: readonly Mutant[] = [
   {
     name: 'updated_since misses releases of the exact millisecond',
     breaks: SYNC,
-    file: 'src/paging/one-state.ts',
+    file: 'src/paging/since.ts',
     original: 'from catalog.releases where at < ${parameter(timestamp)}',
     replacement: 'from catalog.releases where at <= ${parameter(timestamp)}',
     tests: ['test/sync/clients-without-watermarks.test.ts'],
@@ -65,9 +65,9 @@ export const LISTS: readonly Mutant[] = [
   {
     name: 'a suspension that a server does not know of is not noticed by the read',
     breaks: 'No response has an older scope than its cursor shows, whichever process sends it',
-    file: 'src/paging/one-state.ts',
-    original: 'const isCurrent = row.scope_event === scopeEvent;',
-    replacement: 'const isCurrent = row.scope_event >= "" && !partner.isSuspended;',
+    file: 'src/access/snapshot.ts',
+    original: 'const isLater = this.#parts.isNamed && timestampOf',
+    replacement: 'const isLater = timestampOf',
     tests: ['test/sync/several-processes.test.ts'],
   },
 ];

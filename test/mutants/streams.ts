@@ -14,8 +14,8 @@ export const STREAMS: readonly Mutant[] = [
     name: 'departures that were examined cost nothing',
     breaks: "One unit of a partner's limit pays for a bounded amount of work",
     file: 'src/paging/send-changes.ts',
-    original: 'const examined = row.total + begun.departures.examined;',
-    replacement: 'const examined = row.total;',
+    original: 'const examined = result.total + begun.departures.examined;',
+    replacement: 'const examined = result.total;',
     tests: ['test/sync/feed-departures.test.ts'],
   },
 ];

@@ -3,7 +3,6 @@ import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
-import type { Partner } from '../../src/access/scope.ts';
 import { buildApp } from '../../src/app.ts';
 import { readConfig, type DatabaseConfig } from '../../src/config.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
@@ -37,8 +36,6 @@ export interface ServiceSetup {
   blockSize?: number;
   /** Receives every log line; without it, logging is off. */
   onLog?: (line: string) => void;
-  /** Runs after a stale scope has been reloaded and before the page is read for it. */
-  onRefresh?: () => Promise<unknown>;
   /**
    * Whether the server polls for changes every 500 ms. If not, it notices them only in requests and by
    * `noticeChanges()`.
@@ -76,16 +73,6 @@ export interface TestService extends ServingProcess {
   startOther(own?: Pick<ServiceSetup, 'onLog' | 'waits'>): Promise<ServingProcess>;
   /** Stops all servers and removes everything created for it. */
   close(): Promise<void>;
-}
-
-class WatchedDirectory extends PartnerDirectory {
-  onRefresh: ServiceSetup['onRefresh'];
-
-  override async refresh(partnerId: number): Promise<Partner | null> {
-    const partner = await super.refresh(partnerId);
-    await this.onRefresh?.();
-    return partner;
-  }
 }
 
 /** Starts the whole service on a new database. The caller must close it. */
@@ -135,7 +122,7 @@ async function startProcess(
   opened: AsyncDisposableStack,
   { config: databaseConfig, database }: TestDatabase,
   clock: Clock,
-  { watch, onRefresh, isPolling = true, onLog, waits }: ServiceSetup,
+  { watch, isPolling = true, onLog, waits }: ServiceSetup,
 ): Promise<ServingProcess> {
   const config = readConfig({ PDS_LOG_LEVEL: 'silent' });
   const opening = openForServing(databaseConfig);
@@ -143,8 +130,7 @@ async function startProcess(
   opened.defer(() => serving.close());
   // Without polling, time stands still for the directory: otherwise it discards what it has cached after 30 s.
   const now = isPolling ? {} : { now: () => 0 };
-  const directory = new WatchedDirectory({ ...config, database: serving, clock, ...now });
-  directory.onRefresh = onRefresh;
+  const directory = new PartnerDirectory({ ...config, database: serving, clock, ...now });
   opened.defer(() => directory.stop());
   await directory.start();
   if (!isPolling) directory.stop();
@@ -169,11 +155,7 @@ async function startProcess(
     url,
     get: client.get,
     cacheHits: () => app.responseCache.state.hits,
-    noticeChanges: async () => {
-      // Reloading any partner also reads the current revision.
-      const { id } = await database.kysely.selectFrom('access.partners').select('id').executeTakeFirstOrThrow();
-      await directory.refresh(id);
-    },
+    noticeChanges: () => directory.readRevision(),
   };
 }
 

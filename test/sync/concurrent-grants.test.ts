@@ -21,7 +21,7 @@ let refreshes: number;
 /** The number of reloads that are still followed by changes. */
 let left: number;
 
-/** A request gives up after thirty attempts, of which a release and a grant together cost two. */
+/** A request that meets changes for ten seconds gives up. */
 const RELOADS_PER_SYNC = 4;
 
 afterEach(() => service.close());
@@ -36,7 +36,7 @@ const CHANGES = {
 };
 type Change = keyof typeof CHANGES;
 
-/** A service in which these changes happen, in turn, when a scope is reloaded. */
+/** A service in which these changes happen, in turn, after a statement that brings a newer scope. */
 async function serveDuring(changes: readonly (readonly Change[])[]): Promise<void> {
   nowMs = Date.parse('2026-06-01T12:00:00.000Z');
   refreshes = 0;
@@ -47,14 +47,30 @@ async function serveDuring(changes: readonly (readonly Change[])[]): Promise<voi
     partners: [{ name: 'a', leadEntities: ['le_a'] }],
     // Otherwise it could notice a change before the request under test.
     isPolling: false,
-    onRefresh: async () => {
-      if (left === 0) return;
-      left -= 1;
-      for (const change of changes[refreshes % changes.length] ?? []) await CHANGES[change]();
-      refreshes += 1;
-    },
+    watch: (database) => ({
+      ...database,
+      run: async (...query) => {
+        const rows = await database.run(...query);
+        if (rows.some(bringsScope)) await change();
+        return rows;
+      },
+      readTexts: async (...query) => {
+        const read = await database.readTexts(...query);
+        if (bringsScope(read.head)) await change();
+        return read;
+      },
+    }),
   });
+  async function change(): Promise<void> {
+    if (left === 0) return;
+    left -= 1;
+    for (const each of changes[refreshes % changes.length] ?? []) await CHANGES[each]();
+    refreshes += 1;
+  }
 }
+
+/** Whether the server takes a newer scope from a row before it reads again. */
+const bringsScope = (row: unknown): boolean => ((row as { newer?: string | null }).newer ?? null) !== null;
 
 describe('a change of grants between reading the scope and reading its page', () => {
   test.each<Change[][]>([

@@ -3,10 +3,10 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import { inTransaction } from '../../src/database/database.ts';
-import { catalogState } from '../../src/database/revision.ts';
 import { insertRows } from '../../src/database/rows.ts';
 import type { DepartureRow } from '../../src/database/tables.ts';
 import { ListedDepartures } from '../../src/paging/departed-records.ts';
+import { takeSnapshot } from '../support/snapshots.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -17,15 +17,12 @@ const KINDS = ['contracts', 'suppliers'] as const;
 const OWNERS = ['everything', 'lead_entity:le_a', 'lead_entity:le_b', 'coop:le_a', 'coop:co_x'];
 
 let service: TestService;
-let catalog: string;
 
 beforeAll(async () => {
   service = await startService();
   const { database } = service;
   const releases = RELEASES.map((number) => ({ number, at: timestampOf(2 * number) }));
   await insertRows(database, 'catalog.releases', releases);
-  const { rows } = await sql<{ catalog: string }>`select ${catalogState} as catalog`.execute(database.kysely);
-  catalog = rows[0]?.catalog ?? '';
 });
 afterAll(() => service.close());
 
@@ -56,11 +53,12 @@ async function listAll(
   kind: DepartureRow['kind'],
   { scope, since, limit }: { scope: Scope; since: number; limit: number },
 ): Promise<string[]> {
-  const state = { catalog, scope, since: { from: timestampOf(since), release: Math.ceil(since / 2) } };
+  const changedSince = { from: timestampOf(since), release: Math.ceil(since / 2) };
+  const snapshot = await takeSnapshot(service.database, 1, scope);
   const ids: string[] = [];
   let after: string | null = null;
   do {
-    const found = await departures.find(service.database, kind, state, after, limit);
+    const found = await departures.find(snapshot, kind, changedSince, after, limit);
     expect(found.ids.length).toBeLessThanOrEqual(limit);
     ids.push(...found.ids);
     after = found.until;

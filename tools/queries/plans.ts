@@ -31,8 +31,8 @@ export async function findScansOnSqlite({ kysely }: OpenDatabase, statements: re
     for (const step of steps) {
       const [, scanned = ''] = /^SCAN (\S+)/.exec(step) ?? [];
       const isTable = scanned !== '' && scanned !== 'CONSTANT' && !scanned.startsWith('(');
-      // A plan does not show the limit: of the events, only the last is read, by an index.
-      const isLastEvent = scanned === 'access.events' && step.includes(' USING INDEX ');
+      // A plan does not show the limit: of the events and releases, only the last is read, by an index.
+      const isLastEvent = /^(access\.events|catalog\.releases)$/.test(scanned) && step.includes(' USING INDEX ');
       if (isTable && !step.includes('VIRTUAL TABLE') && !subqueries.includes(scanned) && !isLastEvent)
         scans.push({ statement: name, step });
     }

@@ -1,9 +1,9 @@
 import type { RawBuilder } from 'kysely';
-import { partnerById, storedKey } from '../../src/access/partner-records.ts';
+import { storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
+import { headOf, withHeadRow } from '../../src/access/snapshot.ts';
 import { RULES } from '../../src/access/visibility/rules.ts';
-import { visibleIds } from '../../src/access/visibility/scope-sql.ts';
-import type { Engine, OpenDatabase } from '../../src/database/database.ts';
+import type { Engine, OpenDatabase, Query, TextsToRead } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { withHead } from '../../src/database/postgres/postgres.ts';
 import { READ_REVISION } from '../../src/database/revision.ts';
@@ -13,15 +13,14 @@ import { openUsageStore, SQLITE_USAGE_STATEMENTS, type UsageStore } from '../../
 import { readBlocks, readPosition, readSets } from '../../src/index/statements.ts';
 import { listExpiringKeys } from '../../src/access/key-expiry.ts';
 import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
-import { recordStatement, type RecordQuery } from '../../src/paging/send.ts';
+import type { RecordQuery } from '../../src/paging/send.ts';
 import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
-import { knownEvents, seenEvents } from '../../src/paging/one-state.ts';
-import { pageStatement, sizesStatement, storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
-import { inCatalogState } from '../../src/paging/changes.ts';
+import { batchQuery, keyQuery, sizesQuery } from '../../src/paging/batch.ts';
+import { storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
+import { SINCE_COLUMNS, sinceStatement } from '../../src/paging/since.ts';
 import { departuresById, departuresByRelease } from '../../src/paging/departed-records.ts';
-import { keyStatement, pieceQuery } from '../../src/paging/pieces.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
-import { FEED_RECORDS } from '../../src/resources/changes/changes.ts';
+import { FEED_RECORDS, visibleQuery } from '../../src/resources/changes/changes.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { findRecord } from '../../src/resources/find-record.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
@@ -65,129 +64,113 @@ type Template = [area: Area, name: string, purpose: string, statement: RawBuilde
 /** All statements that `OpenDatabase.run` and `readTexts` run, under the same keys. */
 function templates(engine: Engine): Template[] {
   const textsOf = engine === 'sqlite' ? joinTexts : withHead;
-  const records = SCOPES.flatMap((scope): (RecordQuery | null)[] => [
-    findRecord(engine, 'suppliers', detailedSuppliers, scope, ''),
-    findRecord(engine, 'contracts', listedContracts, scope, ''),
-    findSolicitation(engine, scope, ''),
-    findSolicitation(engine, scope, '1'),
-  ]).filter((query) => query !== null);
+  const head = headOf(engine);
+  /** A statement that a snapshot runs. */
+  const rowsOf = <Row>(area: Area, purpose: string, query: Query<Row>): Template => [
+    ...([area, query.statementKey, purpose] as const),
+    withHeadRow(engine, query),
+  ];
+  /** The same of texts. */
+  const textsIn = (area: Area, name: string, purpose: string, texts: TextsToRead): Template => [
+    ...([area, name, purpose] as const),
+    textsOf({ head, ...texts }),
+  ];
+  const records = SCOPES.flatMap((scope): RecordQuery[] => [
+    findRecord({ engine, scope }, 'suppliers', detailedSuppliers, ''),
+    findRecord({ engine, scope }, 'contracts', listedContracts, ''),
+    findSolicitation({ engine, scope }, ''),
+    findSolicitation({ engine, scope }, '1'),
+  ]);
   return [
-    [
-      'index',
-      'index blocks',
-      'The blocks of a kind. Cached until a statement sees another state of the catalog.',
-      readBlocks,
-    ],
-    ...INDEXED.map((kind): Template => [
-      'index',
-      `sets of ${kind}`,
-      'The sets of terms, and of the first terms in ranges, in some blocks. Results are cached until a block changes.',
-      readSets(engine, kind),
-    ]),
-    ...INDEXED.map((kind): Template => [
-      'index',
-      `position of ${kind}`,
-      "The position of a cursor's record, or of the last before it if it was removed.",
-      readPosition(kind),
-    ]),
-    ...LISTED.map((listed): Template => [
-      'pages',
-      `${listed.table} page`,
-      'The finished texts of a page, with the events and the revision of the same moment.',
-      pageStatement(engine, listed),
-    ]),
-    ...LISTED.map((listed): Template => [
-      'pages',
-      `sizes of ${listed.table}`,
-      'Runs only if the texts of a page are larger than a page may be: which of them fit.',
-      sizesStatement(engine, listed),
-    ]),
-    ...LISTED.map((listed): Template => [
-      'pages',
-      `${listed.table} piece by list`,
-      'The finished texts of a piece of a stream, with the events of the same moment.',
-      textsOf(pieceQuery(engine, listed, 'list')),
+    rowsOf('index', 'The blocks of a kind. Cached for the catalog.', readBlocks('contracts')),
+    ...INDEXED.map((kind) =>
+      rowsOf(
+        'index',
+        'The sets of terms, and of the first terms in ranges, in some blocks. Results are cached until a block changes.',
+        readSets(engine, kind, { terms: [], ranges: [], limit: 1 }),
+      ),
+    ),
+    ...INDEXED.map((kind) =>
+      rowsOf(
+        'index',
+        "The position of a cursor's record, or of the last before it if it was removed.",
+        readPosition(kind, ''),
+      ),
+    ),
+    ...LISTED.flatMap((listed): Template[] => [
+      textsIn(
+        'pages',
+        `${listed.name} by list`,
+        'The finished texts of a page, or of a piece of a stream.',
+        batchQuery(engine, listed, 'list'),
+      ),
+      rowsOf('pages', 'Runs only if a text is large: which of them fit.', sizesQuery(engine, listed, [])),
     ]),
     ...LISTED.filter(({ foundBy }) => foundBy === 'position').flatMap((listed): Template[] => [
-      [
+      textsIn(
         'pages',
-        `${listed.table} piece by range`,
-        'The same for records whose positions are close to each other, if there is no other record among them.',
-        textsOf(pieceQuery(engine, listed, 'range')),
-      ],
-      [
-        'pages',
-        `key of ${listed.table}`,
-        'The key of the last record of a piece, before it is sent.',
-        keyStatement(listed),
-      ],
+        `${listed.name} by range`,
+        'The same if these are all records between the first and the last.',
+        batchQuery(engine, listed, 'range'),
+      ),
+      rowsOf('pages', 'The key of the last record of a limited stream, before it is sent.', keyQuery(listed, 0)),
     ]),
-    ...records.map(({ statementKey, build }): Template => [
-      'records',
-      statementKey,
-      statementKey.endsWith('granted')
-        ? 'A record by its key, if it is in the scope of a partner with grants.'
-        : 'A record by its key, for a partner that sees everything.',
-      recordStatement(build()),
-    ]),
+    ...records.map(({ statementKey, build }) =>
+      textsIn(
+        'records',
+        statementKey,
+        statementKey.endsWith('granted')
+          ? 'A record by its key, if it is in the scope of a partner with grants.'
+          : 'A record by its key, for a partner that sees everything.',
+        build(),
+      ),
+    ),
     ...NAMED_REF_KINDS.flatMap((kind) =>
-      (RULES[kind] === null ? (['everything'] as const) : (['everything', 'granted'] as const)).map((key): Template => [
-        'lists',
-        `ids of ${TABLE_OF[kind]}, ${key}`,
-        key === 'everything'
-          ? 'The next ids of a reference list that the partner sees all of.'
-          : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
-        namedRefIds(engine, kind, key),
-      ]),
+      (RULES[kind] === null ? [EVERYTHING] : SCOPES).map((scope) =>
+        rowsOf(
+          'lists',
+          RULES[kind] === null || scope.everythingSince !== null
+            ? 'The next ids of a reference list that the partner sees all of.'
+            : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
+          namedRefIds({ engine, scope }, kind, '', 1),
+        ),
+      ),
     ),
     ...FEED_RECORDS.flatMap(([kind, listed]): Template[] => [
-      ...(['list', 'range'] as const).map((by): Template => [
-        'changes',
-        `${listed.name} piece by ${by}`,
-        'Records of the feed of changes as lines, with the events of the same moment.',
-        textsOf(pieceQuery(engine, listed, by)),
-      ]),
-      [
-        'changes',
-        `sizes of ${listed.name}`,
-        'Runs only if the texts of a piece are larger than a piece may be: which of them fit.',
-        sizesStatement(engine, listed),
-      ],
-      ...(['everything', 'granted'] as const).map((key): Template => [
-        'changes',
-        `visible ${kind}, ${key}`,
-        'Which records that left an owner are still visible in another way.',
-        inCatalogState(visibleIds(engine, kind, key)),
-      ]),
+      ...(['list', 'range'] as const).map((by) =>
+        textsIn(
+          'changes',
+          `${listed.name} by ${by}`,
+          'Records of the feed of changes, as lines.',
+          batchQuery(engine, listed, by),
+        ),
+      ),
+      rowsOf('changes', 'Runs only if a text is large: which of them fit.', sizesQuery(engine, listed, [])),
+      ...SCOPES.map((scope) =>
+        rowsOf(
+          'changes',
+          'Which records that left an owner are still visible in another way.',
+          visibleQuery(engine, kind, scope, []),
+        ),
+      ),
     ]),
-    [
+    rowsOf(
       'changes',
-      'departures by release',
       'The removals since a watermark, if they are few.',
-      departuresByRelease(engine),
-    ],
-    [
+      departuresByRelease(engine, { owners: '', kinds: [], rows: 1 }),
+    ),
+    rowsOf(
       'changes',
-      'departures by id',
       'The removals of a kind from each granted owner after an id, if there are more.',
-      departuresById(engine),
-    ],
-    [
-      'lists',
-      'certifications',
-      'All certifications. Cached until a statement sees another state of the catalog.',
-      readCertifications,
-    ],
-    [
-      'lists',
-      'events',
-      'The last events, and what an `updated_since` means, before the first page of a sync.',
-      knownEvents,
-    ],
-    ['service', 'own key', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine)],
+      departuresById(engine, { kind: 'contracts', owners: '', rows: 1 }),
+    ),
+    rowsOf('lists', 'All certifications. Cached for the catalog.', readCertifications),
+    rowsOf('lists', 'What an `updated_since` means, before each page of a sync.', {
+      ...{ statementKey: 'since', columns: SINCE_COLUMNS, build: () => sinceStatement, values: {} },
+    }),
+    rowsOf('service', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine, '', [])),
     ['service', 'key', 'A key that is not cached, with its partner and grants.', storedKey],
-    ['service', 'partner', 'A partner whose grants changed while a page was read.', partnerById],
-    ['lists', 'seen events', 'The last events, after a count.', seenEvents],
+    ['lists', 'head', 'The head of the log, if all else of a response was cached.', head],
   ];
 }
 

@@ -25,10 +25,10 @@ export function watchStatements(
       onStatement(statements.get(kysely, statementKey, build).text, statementKey);
       return database.run(statementKey, build, values, source);
     },
-    readTexts: (statementKey, build, values) => {
+    readTexts: (statementKey, build, values, source) => {
       const textsOf = database.engine === 'sqlite' ? joinTexts : withHead;
       onStatement(statements.get(kysely, statementKey, () => textsOf(build())).text, statementKey);
-      return database.readTexts(statementKey, build, values);
+      return database.readTexts(statementKey, build, values, source);
     },
     // The same statement that PostgreSQL's health probe runs on its own connection.
     readRevision: () => database.readRevision(),

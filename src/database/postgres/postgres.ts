@@ -118,6 +118,8 @@ interface HeadOrTexts {
   readonly revision: Revision | null;
   readonly ordinal: number | null;
   readonly count: number;
+  readonly last_key: string | null;
+  readonly changes_at: string | null;
   readonly text: string;
 }
 
@@ -127,10 +129,11 @@ interface HeadOrTexts {
  */
 export function withHead<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<HeadOrTexts> {
   return sql<HeadOrTexts>`
-    select head.revision, null::bigint as ordinal, 0 as count, row_to_json(head)::text as text
+    select head.revision, null::bigint as ordinal, 0 as count, null as last_key, null as changes_at,
+      row_to_json(head)::text as text
     from (${head}) as head
     union all
-    select null, ordinal / 100, count(*), string_agg(text || chr(10), '' order by ordinal)
+    select null, ordinal / 100, count(*), max(key), min(changes_at), string_agg(text || chr(10), '' order by ordinal)
     from (${texts}) as texts group by ordinal / 100
     order by ordinal nulls first`;
 }
@@ -141,6 +144,13 @@ function encode(texts: readonly string[]): Uint8Array {
   let length = 0;
   for (const text of texts) length += bytes.write(text, length);
   return bytes;
+}
+
+function earliestOf(lines: readonly HeadOrTexts[]): string | null {
+  return lines.reduce<string | null>(
+    (earliest, { changes_at: at }) => (at === null || (earliest !== null && earliest < at) ? earliest : at),
+    null,
+  );
 }
 
 type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' | 'close'> & {
@@ -168,14 +178,21 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
     engine: 'postgres',
     kysely,
     run: query,
-    readTexts: async <Row>(statementKey: string, build: () => TextsQuery<Row>, values: ParameterValues) => {
-      const rows = await query(statementKey, () => withHead(build()), values);
+    readTexts: async <Row>(
+      statementKey: string,
+      build: () => TextsQuery<Row>,
+      values: ParameterValues,
+      source?: ReadSource,
+    ) => {
+      const rows = await query(statementKey, () => withHead(build()), values, source);
       // Removed from the result, which V8 can reach for a while: it would copy the texts at each garbage collection.
       const lines = rows.splice(1);
       return {
         head: JSON.parse(firstRow(rows).text) as Row,
         count: lines.reduce((sum, { count }) => sum + count, 0),
         bytes: encode(lines.map(({ text }) => text)),
+        last_key: lines.at(-1)?.last_key ?? null,
+        changes_at: earliestOf(lines),
       };
     },
     readRevision: () => router.readRevision(),

@@ -21,8 +21,7 @@ interface Newest {
  * instead. So a replica's response is no staler than a cached one can be.
  *
  * Several replicas can be behind the address. A connection to one that lags is closed, so that the next can lead to
- * another. A result without a revision can come from it all the same: such results name the state of the catalog, and
- * are used only with one that has the revision and names the same.
+ * another.
  *
  * Revisions are compared for equality: a replica of a replaced primary can have a later one and hold lost changes.
  */

@@ -3,7 +3,13 @@ import type * as sqlite from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { type OpenDatabase, type ParameterValues, type TextsQuery, DatabaseUnavailableError } from '../database.ts';
+import {
+  type OpenDatabase,
+  type ParameterValues,
+  type Texts,
+  type TextsQuery,
+  DatabaseUnavailableError,
+} from '../database.ts';
 import { readRevision } from '../revision.ts';
 import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
 import { emptyCatalogLog, makeRoom } from './sqlite-log.ts';
@@ -74,8 +80,8 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
     run: read,
     readTexts: async <Row>(statementKey: string, build: () => TextsQuery<Row>, values: ParameterValues) => {
       const rows = read(statementKey, () => joinTexts(build()), values);
-      const { text_count: count, bytes, ...head } = firstRow(rows);
-      return { head: head as Row, count, bytes: bytes ?? new Uint8Array() };
+      const { text_count: count, bytes, last_key, changes_at, ...head } = firstRow(rows);
+      return { head: head as Row, count, bytes: bytes ?? new Uint8Array(), last_key, changes_at };
     },
     runEach: (text, parameterLists) => {
       const statement = prepared.prepare(text);
@@ -94,16 +100,18 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   };
 }
 
-interface JoinedTexts {
+interface JoinedTexts extends Pick<Texts, 'last_key' | 'changes_at'> {
   readonly text_count: number;
   readonly bytes: Uint8Array | null;
 }
 
 /** The statement of `readTexts`: a single row. SQLite keeps the order of a subquery whose texts are joined. */
-export function joinTexts<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
+export function joinTexts<Row>({ head, texts, isInOrder = false }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
+  const order = isInOrder ? sql`` : sql`order by ordinal`;
   return sql`select head.*, joined.* from (${head}) as head cross join (
-    select count(*) as text_count, cast(group_concat(text || char(10), '') as blob) as bytes
-    from (${texts} order by ordinal)) as joined`;
+    select count(*) as text_count, cast(group_concat(text || char(10), '') as blob) as bytes,
+      max(key) as last_key, min(changes_at) as changes_at
+    from (${texts} ${order})) as joined`;
 }
 
 /**

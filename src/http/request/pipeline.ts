@@ -33,14 +33,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Whose key the request has; null outside /v1, and until the key was accepted. */
     caller: FoundPartner | null;
-    /** The authenticated partner, without its scope, which only `readInOneState` hands out. Throws outside /v1. */
+    /** The authenticated partner, without its scope, which only a snapshot has. Throws outside /v1. */
     readonly partner: Omit<Partner, 'scope'>;
-    /**
-     * Reads the partner again, after a statement has shown that it has changed.
-     *
-     * @throws ApiError if it was deleted, or must not request this route any more.
-     */
-    refreshPartner(): Promise<void>;
     /** Counts the request as more than one, for a stream. It is not refused, even if the limit is exceeded. */
     countMore(reply: FastifyReply, units: number): Promise<void>;
     /** The format that was requested, by parameter or by `Accept`. */
@@ -98,15 +92,9 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
 
 /** The steps of a request under /v1 before its handler, in order, each with the statuses it can respond with. */
 export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelineParts): void {
-  const { directory, clock, limits, admission, cursorSecret } = parts;
+  const { clock, limits, admission, cursorSecret } = parts;
   disableSchemaCompilers(v1);
   const checkPage = makePageCheck(v1, cursorSecret);
-  v1.decorateRequest('refreshPartner', async function (this: FastifyRequest) {
-    const partner = await directory.refresh(this.partner.id);
-    if (partner === null) throw unauthorized();
-    this.caller = { ...callerOf(this), partner };
-    checkPermission(this);
-  });
   v1.decorateRequest('format', 'json');
   v1.decorateRequest('countMore', async function (this: FastifyRequest, reply, units) {
     const { partner } = callerOf(this);
@@ -230,8 +218,14 @@ function parseQuery(request: FastifyRequest): void {
   request.parameters = parseParameters(request.originalUrl, request.routeOptions.config.parameters ?? {});
 }
 
-/** Checks suspension and kinds of resource. Records outside the partner's scope are not handled here. */
-function checkPermission({ partner: { isSuspended, kinds }, routeOptions }: FastifyRequest): void {
+/**
+ * Checks suspension and kinds of resource. Records outside the partner's scope are not handled here.
+ *
+ * @throws ApiError 403 if the partner must not request this route.
+ */
+export function checkPermission(request: Pick<FastifyRequest, 'caller' | 'id' | 'routeOptions'>): void {
+  const { isSuspended, kinds } = callerOf(request).partner;
+  const { routeOptions } = request;
   if (isSuspended) throw forbidden('This partner is suspended. Contact the operator who issued your API key.');
   const { kind } = routeOptions.config;
   if (kinds === null || kind === null || (kind !== undefined && kinds.has(kind))) return;

@@ -22,7 +22,7 @@ const MAX_REQUESTED_ONCE = 20_000;
 /** A rendered response for a partner. */
 export interface RenderedResponse {
   /** JSON. */
-  readonly body: string;
+  readonly body: string | Uint8Array;
   /** Records in it. */
   readonly rows: number;
   /** The `X-Sync-Watermark`; null for none. */

@@ -49,7 +49,7 @@ export function chooseEncoding(accepted: string | undefined, ours = TEXT_ENCODIN
 }
 
 /** The weak entity tag of a body: weak because the same content is sent in several encodings. */
-export function entityTag(content: string): string {
+export function entityTag(content: string | Uint8Array): string {
   return `W/"${hash('sha256', content, 'base64url').slice(0, TAG_LENGTH)}"`;
 }
 
@@ -58,14 +58,13 @@ export class EncodedText {
   readonly etag: string;
   /** Of the plain text as UTF-8, in bytes. */
   readonly length: number;
-  #plain: string | Buffer;
-  #wasSent = false;
+  readonly #plain: Buffer;
   readonly #compressed = new Map<Encoding, Buffer>();
 
-  constructor(text: string) {
+  constructor(text: string | Uint8Array) {
     this.etag = entityTag(text);
-    this.length = Buffer.byteLength(text);
-    this.#plain = text;
+    this.#plain = typeof text === 'string' ? encode(text) : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+    this.length = this.#plain.byteLength;
   }
 
   /** The encoding to send to a client: plain if compression would save nothing. */
@@ -74,8 +73,8 @@ export class EncodedText {
   }
 
   /** The body in an encoding; null until `compress` has produced it. The plain text is always there. */
-  find(encoding: Encoding): string | Buffer | null {
-    return encoding === 'identity' ? this.#findPlain() : (this.#compressed.get(encoding) ?? null);
+  find(encoding: Encoding): Buffer | null {
+    return encoding === 'identity' ? this.#plain : (this.#compressed.get(encoding) ?? null);
   }
 
   /** Compresses, in the thread pool. Requests that arrive meanwhile compress again, which is rare and harmless. */
@@ -84,19 +83,13 @@ export class EncodedText {
     const bytes = await (encoding === 'br' ? compressBrotli(this.#plain, BROTLI) : compressGzip(this.#plain));
     this.#compressed.set(encoding, bytes);
   }
+}
 
-  /** The string on first use, for most texts the only one; then a buffer: the string is not encoded again. */
-  #findPlain(): string | Buffer {
-    if (!this.#wasSent) {
-      this.#wasSent = true;
-    } else if (typeof this.#plain === 'string') {
-      // Not from Node's buffer pool: a short text would keep a whole pool block alive.
-      const bytes = Buffer.allocUnsafeSlow(this.length);
-      bytes.write(this.#plain);
-      this.#plain = bytes;
-    }
-    return this.#plain;
-  }
+/** Not into Node's buffer pool: a short text would keep a whole pool block alive. */
+function encode(text: string): Buffer {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return bytes;
 }
 
 /**
@@ -128,7 +121,7 @@ export function sendText(
     );
     return reply;
   }
-  reply.headers({ etag: text.etag, 'content-type': contentType, 'content-length': String(Buffer.byteLength(body)) });
+  reply.headers({ etag: text.etag, 'content-type': contentType, 'content-length': String(body.byteLength) });
   if (encoding !== 'identity') reply.header('content-encoding', encoding);
   return reply.send(body);
 }

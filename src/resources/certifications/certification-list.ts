@@ -1,10 +1,8 @@
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
+import type { Snapshot } from '../../access/snapshot.ts';
 import { compareBytewise } from '../../bytewise.ts';
-import type { OpenDatabase } from '../../database/database.ts';
-import { catalogState } from '../../database/revision.ts';
-import { firstRow } from '../../database/statement.ts';
-import type { FoundRecords } from '../../index/record-index.ts';
-import { OtherStateError } from '../../index/statements.ts';
+import type { Query } from '../../database/database.ts';
+import type { CatalogName } from '../../database/revision.ts';
 import { Tokenizer } from '../../index/words.ts';
 
 interface Certification {
@@ -18,8 +16,7 @@ interface Certification {
 export type CertificationCondition = (certification: Certification) => boolean;
 
 interface Certifications {
-  /** The catalog state in which they were read. */
-  readonly catalog: string;
+  readonly catalog: CatalogName;
   /** In order of abbreviation. */
   readonly all: readonly Certification[];
   /** Abbreviations by every accepted spelling. */
@@ -28,62 +25,41 @@ interface Certifications {
   readonly maxParts: number;
 }
 
-interface Row {
-  readonly catalog: string;
-  readonly abbreviation: string | null;
-  readonly name: string | null;
-  readonly type: string | null;
-}
+export const readCertifications: Query<Omit<Certification, 'terms'>> = {
+  statementKey: 'certifications',
+  columns: ['abbreviation', 'name', 'type'],
+  build: () => sql`select abbreviation, name, type from catalog.certifications`,
+  values: {},
+};
 
-/** All certifications; a single row of nulls if there are none. */
-export const readCertifications: RawBuilder<Row> = sql<Row>`
-  select state.catalog, certification.abbreviation, certification.name, certification.type
-  from (select ${catalogState} as catalog) as state
-  left join catalog.certifications as certification on 1 = 1
-  order by certification.abbreviation`;
-
-/** Caches all certifications, which are few, once per catalog state. */
+/** Caches all certifications of a catalog, which are few. */
 export class CertificationList {
-  readonly #database: OpenDatabase;
   #cached: Certifications | null = null;
-
-  constructor(database: OpenDatabase) {
-    this.#database = database;
-  }
-
-  /** Call when another catalog state was seen. */
-  forget(): void {
-    this.#cached = null;
-  }
 
   /** Finds the abbreviations on the next page of a list. */
   async find(
+    snapshot: Snapshot,
     conditions: readonly CertificationCondition[],
     after: string | null,
     limit: number,
-  ): Promise<FoundRecords> {
-    const { catalog, all } = await this.#read();
+  ): Promise<{ keys: string[]; hasMore: boolean }> {
+    const { all } = await this.#read(snapshot);
     const found = all.filter(
       (certification) =>
         (after === null || compareBytewise(certification.abbreviation, after) > 0) &&
         conditions.every((holds) => holds(certification)),
     );
-    const positions = found.slice(0, limit).map(({ abbreviation }) => abbreviation);
-    return { catalog, positions, hasMore: found.length > limit };
+    return { keys: found.slice(0, limit).map(({ abbreviation }) => abbreviation), hasMore: found.length > limit };
   }
 
   /**
    * Resolves the value of the `certifications` filter: comma-separated names or abbreviations. A name can contain
    * commas, so the longest match at each position wins. Case is ignored unless two names differ in case only.
    *
-   * @param catalog the catalog state to resolve them in.
    * @returns distinct abbreviations; null for a name that matches no certification.
-   * @throws OtherStateError if the catalog is in another state by now.
    */
-  async resolve(value: string, catalog: string): Promise<readonly (string | null)[]> {
-    if (this.#cached?.catalog !== catalog) this.forget();
-    const { byName, maxParts, catalog: readIn } = await this.#read();
-    if (readIn !== catalog) throw new OtherStateError();
+  async resolve(value: string, snapshot: Snapshot): Promise<readonly (string | null)[]> {
+    const { byName, maxParts } = await this.#read(snapshot);
     const parts = value.split(',');
     const resolved = new Set<string | null>();
     for (let start = 0; start < parts.length;) {
@@ -96,15 +72,16 @@ export class CertificationList {
     return [...resolved];
   }
 
-  async #read(): Promise<Certifications> {
-    if (this.#cached !== null) return this.#cached;
-    const rows = await this.#database.run('certifications', () => readCertifications, {});
+  async #read(snapshot: Snapshot): Promise<Certifications> {
+    const { catalog } = snapshot;
+    if (this.#cached?.catalog === catalog) return this.#cached;
+    const rows = await snapshot.run(readCertifications);
     const tokenizer = new Tokenizer();
-    const all = rows.flatMap(({ abbreviation, name, type }) =>
-      abbreviation === null || name === null || type === null
-        ? []
-        : [{ abbreviation, name, type, terms: tokenizer.termsOf([name, abbreviation]) }],
-    );
+    const all = rows
+      .map(({ abbreviation, name, type }) => ({
+        ...{ abbreviation, name, type, terms: tokenizer.termsOf([name, abbreviation]) },
+      }))
+      .sort((one, other) => compareBytewise(one.abbreviation, other.abbreviation));
     // Later entries win: an exact spelling over a lower-cased one, and then an abbreviation over a name.
     const byName = new Map([
       ...all.map(({ name, abbreviation }) => [name.toLowerCase(), abbreviation] as const),
@@ -113,7 +90,7 @@ export class CertificationList {
       ...all.map(({ abbreviation }) => [abbreviation, abbreviation] as const),
     ]);
     const maxParts = 1 + Math.max(0, ...[...byName.keys()].map((name) => name.split(',').length - 1));
-    return (this.#cached = { catalog: firstRow(rows).catalog, all, byName, maxParts });
+    return (this.#cached = { catalog, all, byName, maxParts });
   }
 }
 

@@ -2,10 +2,10 @@ import type { FastifyInstance } from 'fastify';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
 import { hasAllWords, queryWords } from '../../index/words.ts';
-import { storedWhole } from '../../paging/pages.ts';
+import { keyedListing, storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { keyedListing, listRoute } from '../../paging/send.ts';
-import type { Services } from '../../services.ts';
+import { listRoute } from '../../paging/send.ts';
+import type { RouteServices } from '../../services.ts';
 import type { CertificationCondition, CertificationList } from './certification-list.ts';
 import { certification, certificationType } from './fields.ts';
 
@@ -30,7 +30,7 @@ const filters: { q: CertificationFilter; type: CertificationFilter } = {
 /** GET /v1/certifications. */
 export function registerCertifications(
   v1: FastifyInstance,
-  services: Services,
+  services: RouteServices,
   certifications: CertificationList,
 ): void {
   for (const schema of [certificationType, certification, certificationPage]) v1.addSchema(schema);
@@ -48,12 +48,10 @@ export function registerCertifications(
       page: certificationPage,
       columns: csvColumns(certification.properties),
       filters,
-      listingOf: (conditionsIn) => ({
-        ...keyedListing(storedWhole('certifications', 'abbreviation'), async (_scope, after, limit) =>
-          certifications.find(await conditionsIn(null), after, limit),
+      listingOf: (conditionsIn) =>
+        keyedListing(storedWhole('certifications', 'abbreviation'), async (snapshot, after, limit) =>
+          certifications.find(snapshot, await conditionsIn(null), after, limit),
         ),
-        forget: () => certifications.forget(),
-      }),
     }),
   );
 }

@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import type { Scope } from '../../access/scope.ts';
 import { scopeKey, scopeValues, visibleIds } from '../../access/visibility/scope-sql.ts';
+import type { Engine, Query } from '../../database/database.ts';
 import { feedResponses } from '../../http/openapi/openapi-responses.ts';
 import { FEED_PARAMETERS } from '../../http/request/page-parameters.ts';
 import {
@@ -13,7 +15,7 @@ import type { IndexedKind } from '../../kinds.ts';
 import { recordLine, type FeedKind } from '../../paging/changes.ts';
 import { indexedListing, type ListedRecords } from '../../paging/pages.ts';
 import { sendChanges } from '../../paging/send-changes.ts';
-import type { Services } from '../../services.ts';
+import type { RouteServices } from '../../services.ts';
 import { listedContracts } from '../contracts/contracts.ts';
 import { detailedSolicitations } from '../solicitations/solicitations.ts';
 import { detailedSuppliers } from '../suppliers/suppliers.ts';
@@ -60,7 +62,7 @@ const parameters = { updated_since: updatedSince, kinds, ...FEED_PARAMETERS };
 /** GET /v1/changes. */
 export function registerChanges(
   v1: FastifyInstance,
-  services: Services,
+  services: RouteServices,
   indexes: Readonly<Record<IndexedKind, RecordIndex>>,
 ): void {
   for (const schema of changesSchemas) v1.addSchema(schema);
@@ -85,13 +87,25 @@ export function registerChanges(
 function feedKindOf(kind: IndexedKind, records: ListedRecords, index: RecordIndex): FeedKind {
   return {
     kind,
-    listing: indexedListing(index, records, async ({ scope, since }) =>
-      since === null ? [] : index.visibility.newSince(scope, since, 'detail'),
+    listing: indexedListing(index, records, ({ snapshot, since }) =>
+      Promise.resolve(since === null ? [] : index.visibility.newSince(snapshot.scope, since, 'detail')),
     ),
-    visible: (engine, scope) => {
-      const key = scopeKey(kind, scope);
-      const statementKey = `visible ${kind}, ${key}`;
-      return { statementKey, build: () => visibleIds(engine, kind, key), values: scopeValues(scope) };
-    },
+    visible: ({ engine, scope }, ids) => visibleQuery(engine, kind, scope, ids),
+  };
+}
+
+/** Selects those of some ids that a scope shows. */
+export function visibleQuery(
+  engine: Engine,
+  kind: IndexedKind,
+  scope: Scope,
+  ids: readonly string[],
+): Query<{ id: string }> {
+  const key = scopeKey(kind, scope);
+  return {
+    statementKey: `visible ${kind}, ${key}`,
+    columns: ['id'],
+    build: () => visibleIds(engine, kind, key),
+    values: { ...scopeValues(scope), ids },
   };
 }

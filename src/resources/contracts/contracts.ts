@@ -7,7 +7,7 @@ import type { RecordIndex } from '../../index/record-index.ts';
 import { indexed, indexedListing, updatedSince, withValue, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord } from '../../paging/send.ts';
-import type { Services } from '../../services.ts';
+import type { RouteServices } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../served-json.ts';
 import { contract } from './fields.ts';
@@ -24,7 +24,7 @@ export const contractFilters = {
 };
 
 /** GET /v1/contracts and /v1/contracts/{id}. */
-export function registerContracts(v1: FastifyInstance, services: Services, index: RecordIndex): void {
+export function registerContracts(v1: FastifyInstance, services: RouteServices, index: RecordIndex): void {
   for (const schema of [contract, contractPage]) v1.addSchema(schema);
 
   v1.get(
@@ -56,8 +56,8 @@ export function registerContracts(v1: FastifyInstance, services: Services, index
     },
     config: { kind: 'contracts', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, (scope) =>
-        findRecord(services.database.engine, 'contracts', listedContracts, scope, request.params.id),
+      sendRecord(services, request, reply, (snapshot) =>
+        findRecord(snapshot, 'contracts', listedContracts, request.params.id),
       ),
   });
 }

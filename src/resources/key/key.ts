@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify';
-import { sql, type RawBuilder } from 'kysely';
+import { sql } from 'kysely';
 import { KEY_ENVIRONMENTS, type KeyEnvironment } from '../../access/keys.ts';
 import type { Partner } from '../../access/scope.ts';
-import type { Engine } from '../../database/database.ts';
+import type { Engine, Query } from '../../database/database.ts';
 import { isInList, parameter } from '../../database/statement.ts';
 import { objectResponses } from '../../http/openapi/openapi-responses.ts';
 import {
@@ -18,9 +18,8 @@ import {
 import { EncodedText, sendText, JSON_TYPE } from '../../http/response/send-text.ts';
 import { unauthorized } from '../../http/response/errors.ts';
 import { KINDS_AS_LISTED } from '../../kinds.ts';
-import { seenEvents, type SeenEvents, readInOneState } from '../../paging/one-state.ts';
-import type { Services } from '../../services.ts';
-import { EPOCH, lastDays } from '../../timestamp.ts';
+import type { RouteServices } from '../../services.ts';
+import { lastDays } from '../../timestamp.ts';
 
 /** How many days of requests are shown, if usage is kept that long. */
 const MAX_DAYS = 30;
@@ -122,7 +121,7 @@ const key = objectSchema(
 );
 
 /** GET /v1/key. */
-export function registerKey(v1: FastifyInstance, { database, clock, config }: Services): void {
+export function registerKey(v1: FastifyInstance, { clock, config }: RouteServices): void {
   for (const schema of [keyEnvironment, resourceKind, keyUsage, key]) v1.addSchema(schema);
   const dayCount = Math.min(MAX_DAYS, config.usageRetentionDays);
 
@@ -139,27 +138,24 @@ export function registerKey(v1: FastifyInstance, { database, clock, config }: Se
     config: { kind: null, parameters: {} },
     handler: async (request, reply) => {
       const days = lastDays(clock(), dayCount);
-      const { row } = await readInOneState(database, request, {
-        read: async (partner) => {
-          const values = { partner_id: partner.id, key_id: request.keyId, days };
-          // A cached key is not looked up, and a replica can lag behind its rotation.
-          const rows = await database.run('own key', () => ownKey(database.engine), values, 'primary');
-          const [first] = rows;
-          // Deleted since it was authenticated.
-          if (first === undefined) throw unauthorized();
-          return { ...first, rows, partner };
-        },
+      const { result: rows, snapshot } = await request.server.snapshots.read(request, {
+        // A cached key is not looked up, and a replica can lag behind its rotation.
+        read: (snapshot) => snapshot.run(ownKey(snapshot.engine, request.keyId, days), 'primary'),
       });
-      const { rows, partner } = row;
-      const requests = new Map(rows.map((row) => [row.day, row.requests]));
+      const [row] = rows;
+      // Deleted since it was authenticated.
+      if (row === undefined) throw unauthorized();
+      const requests = new Map(rows.map(({ day, requests: counted }) => [day, counted]));
       const usage = days.map((day) => ({ day, requests: requests.get(day) ?? 0 }));
       // Not through the response cache: usage changes without a new revision.
-      return sendText(request, reply, new EncodedText(renderKey(row, partner, usage)), JSON_TYPE);
+      return sendText(request, reply, new EncodedText(renderKey(row, snapshot.partner, usage)), JSON_TYPE);
     },
   });
 }
 
-interface OwnKeyRow extends SeenEvents {
+interface OwnKeyRow {
+  /** The last release in the catalog; null before the first. */
+  readonly published_at: string | null;
   readonly id: string;
   readonly environment: KeyEnvironment;
   readonly created_at: string;
@@ -171,18 +167,24 @@ interface OwnKeyRow extends SeenEvents {
 }
 
 /** A partner's key, in a row for each of the days with requests. One lookup per day in the primary key of `usage`. */
-export function ownKey(engine: Engine): RawBuilder<OwnKeyRow> {
-  return sql<OwnKeyRow>`
-    select seen.*, own.id, own.environment, own.created_at, own.expires_at, own.replaced_by, used.day, used.requests
-    from (${seenEvents}) as seen
-    inner join access.keys as own on own.id = ${parameter('key_id')} and own.partner_id = ${parameter('partner_id')}
-    left join (
-      select usage.day, cast(sum(usage.requests) as bigint) as requests
-      from access.usage as usage
-      where ${isInList(engine, sql.ref('usage.day'), 'days')}
-        and usage.partner_id = ${parameter('partner_id')} and usage.key_id = ${parameter('key_id')}
-      group by usage.day
-    ) as used on 1 = 1`;
+export function ownKey(engine: Engine, keyId: string, days: readonly string[]): Query<OwnKeyRow> {
+  return {
+    statementKey: 'own key',
+    columns: ['published_at', 'id', 'environment', 'created_at', 'expires_at', 'replaced_by', 'day', 'requests'],
+    build: () => sql`
+      select (select max(at) from catalog.releases) as published_at, own.id, own.environment, own.created_at,
+        own.expires_at, own.replaced_by, used.day, used.requests
+      from access.keys as own
+      left join (
+        select usage.day, cast(sum(usage.requests) as bigint) as requests
+        from access.usage as usage
+        where ${isInList(engine, sql.ref('usage.day'), 'days')}
+          and usage.partner_id = ${parameter('partner_id')} and usage.key_id = ${parameter('key_id')}
+        group by usage.day
+      ) as used on 1 = 1
+      where own.id = ${parameter('key_id')} and own.partner_id = ${parameter('partner_id')}`,
+    values: { key_id: keyId, days },
+  };
 }
 
 function renderKey(
@@ -204,6 +206,6 @@ function renderKey(
     granted_coops: scope.coops.size,
     requests_per_minute: requestsPerMinute,
     usage,
-    data_published_at: published_at === EPOCH ? null : published_at,
+    data_published_at: published_at,
   });
 }

@@ -1,15 +1,16 @@
 import type { FastifyInstance } from 'fastify';
-import { sql, type RawBuilder } from 'kysely';
-import { isListed, scopeKey, scopeValues, type ScopeKey } from '../../access/visibility/scope-sql.ts';
-import type { Engine } from '../../database/database.ts';
-import { catalogState } from '../../database/revision.ts';
-import { firstRow, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
+import { sql } from 'kysely';
+import type { Scope } from '../../access/scope.ts';
+import { isListed, scopeKey, scopeValues } from '../../access/visibility/scope-sql.ts';
+import { compareBytewise } from '../../bytewise.ts';
+import type { Engine, Query } from '../../database/database.ts';
+import { limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
-import { storedWhole } from '../../paging/pages.ts';
+import { keyedListing, storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { keyedListing, listRoute } from '../../paging/send.ts';
-import type { Services } from '../../services.ts';
+import { listRoute } from '../../paging/send.ts';
+import type { RouteServices } from '../../services.ts';
 import { CITY_SERVICE_EXAMPLE, COOP_EXAMPLE, LEAD_ENTITY_EXAMPLE, namedRef } from './fields.ts';
 
 const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
@@ -39,8 +40,7 @@ const LISTS = [
 ] as const;
 
 /** GET /v1/lead-entities, /v1/city-services and /v1/coops. */
-export function registerReferenceLists(v1: FastifyInstance, services: Services): void {
-  const { database } = services;
+export function registerReferenceLists(v1: FastifyInstance, services: RouteServices): void {
   for (const schema of [namedRef, namedRefPage]) v1.addSchema(schema);
   for (const { kind, example, ...documentation } of LISTS) {
     const table = TABLE_OF[kind];
@@ -55,36 +55,34 @@ export function registerReferenceLists(v1: FastifyInstance, services: Services):
         examples: [example],
         filters: {},
         listingOf: () =>
-          keyedListing(records, async (scope, after, limit) => {
-            const key = scopeKey(kind, scope);
-            const values = { ...scopeValues(scope), after: after ?? '', rows: limit + 1 };
-            const build = () => namedRefIds(database.engine, kind, key);
-            const rows = await database.run(`ids of ${table}, ${key}`, build, values);
-            const ids = rows.flatMap(({ id }) => id ?? []);
-            return { catalog: firstRow(rows).catalog, positions: ids.slice(0, limit), hasMore: ids.length > limit };
+          keyedListing(records, async (snapshot, after, limit) => {
+            const rows = await snapshot.run(namedRefIds(snapshot, kind, after ?? '', limit + 1));
+            const keys = rows.map(({ id }) => id).sort(compareBytewise);
+            return { keys: keys.slice(0, limit), hasMore: keys.length > limit };
           }),
       }),
     );
   }
 }
 
-interface NamedRefId {
-  readonly catalog: string;
-  readonly id: string | null;
-}
-
 /**
- * The IDs after the parameter `after` of lead entities or coops that are granted or named by a visible contract, or of
- * all city services; a single row without an ID if there are none. Served by the primary key.
+ * The first IDs after another of lead entities or coops that are granted or named by a visible contract, or of all city
+ * services. Served by the primary key.
  */
-export function namedRefIds(engine: Engine, kind: NamedRefKind, key: ScopeKey): RawBuilder<NamedRefId> {
-  return sql<NamedRefId>`
-    select state.catalog, listed.id
-    from (select ${catalogState} as catalog) as state
-    left join (
-      select named.id from ${sql.table(`catalog.${TABLE_OF[kind]}`)} as named
+export function namedRefIds(
+  { engine, scope }: { readonly engine: Engine; readonly scope: Scope },
+  kind: NamedRefKind,
+  after: string,
+  rows: number,
+): Query<{ id: string }> {
+  const key = scopeKey(kind, scope);
+  const table = TABLE_OF[kind];
+  return {
+    statementKey: `ids of ${table}, ${key}`,
+    columns: ['id'],
+    build: () => sql`select named.id from ${sql.table(`catalog.${table}`)} as named
       where named.id > ${parameter('after')} and ${isListed(engine, kind, key)}
-      order by named.id limit ${rowLimit('rows')}
-    ) as listed on 1 = 1
-    order by listed.id`;
+      order by named.id limit ${rowLimit('rows')}`,
+    values: { ...scopeValues(scope), after, rows },
+  };
 }

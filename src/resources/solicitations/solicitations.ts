@@ -18,7 +18,7 @@ import {
 } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
-import type { Services } from '../../services.ts';
+import type { RouteServices } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../served-json.ts';
 import { detailItems, solicitation, solicitationDetail, solicitationStatus } from './fields.ts';
@@ -61,7 +61,7 @@ export const solicitationFilters = {
 };
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
-export function registerSolicitations(v1: FastifyInstance, services: Services, index: RecordIndex): void {
+export function registerSolicitations(v1: FastifyInstance, services: RouteServices, index: RecordIndex): void {
   const schemas = [solicitationStatus, solicitation, solicitationPage, solicitationDetail, ...detailItems, count];
   for (const schema of schemas) v1.addSchema(schema);
 
@@ -94,7 +94,7 @@ export function registerSolicitations(v1: FastifyInstance, services: Services, i
       response: objectResponses(count),
     },
     config: { kind: 'solicitations', parameters: solicitationFilters },
-    handler: (request, reply) => sendCount(services, request, reply, index, solicitationFilters),
+    handler: (request, reply) => sendCount(request, reply, index, solicitationFilters),
   });
 
   v1.get<{ Params: { id: string } }>('/solicitations/:id', {
@@ -108,9 +108,7 @@ export function registerSolicitations(v1: FastifyInstance, services: Services, i
     },
     config: { kind: 'solicitations', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, (scope) =>
-        findSolicitation(services.database.engine, scope, request.params.id),
-      ),
+      sendRecord(services, request, reply, (snapshot) => findSolicitation(snapshot, request.params.id)),
   });
 }
 
@@ -146,8 +144,8 @@ export const detailedSolicitations: ListedRecords = {
  * Finds a solicitation by ID or `ref` within the scope. An ID always has a character that is not a digit, so the two
  * cannot be confused; a `ref` has a single spelling, without leading zeros.
  */
-export function findSolicitation(engine: Engine, scope: Scope, idOrRef: string): RecordQuery {
+export function findSolicitation(shown: { engine: Engine; scope: Scope }, idOrRef: string): RecordQuery {
   const isRef = REF.test(idOrRef);
   const id = isRef ? Number(idOrRef) : idOrRef;
-  return findRecord(engine, 'solicitations', detailedSolicitations, scope, id, isRef ? 'ref' : 'id');
+  return findRecord(shown, 'solicitations', detailedSolicitations, id, isRef ? 'ref' : 'id');
 }

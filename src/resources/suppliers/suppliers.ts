@@ -16,7 +16,7 @@ import {
 } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute, sendRecord } from '../../paging/send.ts';
-import type { Services } from '../../services.ts';
+import type { RouteServices } from '../../services.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
 import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../served-json.ts';
@@ -24,12 +24,12 @@ import { embeddedSupplier, supplier } from './fields.ts';
 
 const supplierPage = pageOf(supplier, 'A page of suppliers.');
 
-/** Suppliers that hold all certifications of a list, by their names in the catalog state in which they are found. */
+/** Suppliers that hold all certifications of a list, by their names in the same catalog. */
 function holding(certifications: CertificationList): IndexFilter {
   return {
     ...certificationsParameter,
-    async conditions(names, { catalog }) {
-      const abbreviations = await certifications.resolve(names, catalog);
+    async conditions(names, { snapshot }) {
+      const abbreviations = await certifications.resolve(names, snapshot);
       return abbreviations.map((held) => (held === null ? NEVER : hasValue('certification', held)));
     },
   };
@@ -49,7 +49,7 @@ export const supplierFilters = (certifications: CertificationList) => ({
 /** GET /v1/suppliers and /v1/suppliers/{id}. */
 export function registerSuppliers(
   v1: FastifyInstance,
-  services: Services,
+  services: RouteServices,
   index: RecordIndex,
   certifications: CertificationList,
 ): void {
@@ -83,8 +83,8 @@ export function registerSuppliers(
     },
     config: { kind: 'suppliers', parameters: {} },
     handler: (request, reply) =>
-      sendRecord(services, request, reply, (scope) =>
-        findRecord(services.database.engine, 'suppliers', detailedSuppliers, scope, request.params.id),
+      sendRecord(services, request, reply, (snapshot) =>
+        findRecord(snapshot, 'suppliers', detailedSuppliers, request.params.id),
       ),
   });
 }

@@ -1,0 +1,186 @@
+import { sql, type RawBuilder } from 'kysely';
+import type {
+  Engine,
+  OpenDatabase,
+  ParameterValues,
+  Query,
+  ReadSource,
+  Texts,
+  TextsToRead,
+} from '../database/database.ts';
+import {
+  catalogName,
+  lastScope,
+  revision,
+  timestampOf,
+  timestampOfCatalog,
+  type CatalogName,
+  type EventName,
+  type Revision,
+} from '../database/revision.ts';
+import { firstRow, parameter } from '../database/statement.ts';
+import { addMilliseconds, EPOCH, latestOf } from '../timestamp.ts';
+import { newerScope } from './partner-records.ts';
+import type { Partner, Scope } from './scope.ts';
+
+/** The end of the log, as one partner sees it. */
+export interface Head {
+  readonly catalog: CatalogName;
+  /** The last change of what the partner can see. */
+  readonly scope: EventName;
+  /** The last event of all. */
+  readonly revision: Revision;
+  /** What the partner can see since `scope`; null if that is the event of the snapshot. See `parseScope`. */
+  readonly newer: string | null;
+}
+
+/** The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. Some index lookups. */
+export function headOf(engine: Engine): RawBuilder<Head> {
+  return sql<Head>`select ${catalogName(engine)} as catalog, ${lastScope(parameter('partner_id'))} as scope,
+    ${revision} as revision, ${newerScope} as newer`;
+}
+
+/** The head, in a row of its own, and the rows of a query. */
+export function withHeadRow<Row>(
+  engine: Engine,
+  { columns, build }: Pick<Query<Row>, 'columns' | 'build'>,
+): RawBuilder<HeadOrRow<Row>> {
+  const nulls = columns.map((column) => sql`null as ${sql.ref(column)}`);
+  return sql<HeadOrRow<Row>>`select head.catalog, head.scope, head.revision, head.newer, ${sql.join(nulls)}
+    from (${headOf(engine)}) as head
+    union all
+    select null, null, null, null, found.* from (${build()}) as found`;
+}
+
+type HeadOrRow<Row> = Head | (Row & { readonly catalog: null });
+
+/** A statement saw another catalog, or another scope of the partner, than the snapshot has. */
+export class OtherSnapshotError extends Error {
+  override name = 'OtherSnapshotError';
+  readonly head: Head;
+
+  constructor(head: Head) {
+    super('a statement saw another snapshot');
+    this.head = head;
+  }
+}
+
+/** What a snapshot is made of. */
+export interface SnapshotParts {
+  readonly catalog: CatalogName;
+  readonly partner: Partner;
+  readonly source: ReadSource;
+  /**
+   * Whether one head named both the catalog and the partner's scope. Then later scopes do not matter: as long as the
+   * catalog is the same, its records are what the partner saw as of that event.
+   */
+  readonly isNamed: boolean;
+}
+
+function lastEventOf({ catalog, partner }: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
+  return latestOf(timestampOfCatalog(catalog), timestampOf(partner.scopeEvent));
+}
+
+/** One millisecond after the last event of a snapshot. */
+export function watermarkOf(parts: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
+  const last = lastEventOf(parts);
+  return last === EPOCH ? EPOCH : addMilliseconds(last, 1);
+}
+
+/**
+ * A catalog, and a partner as of an event: what a response shows. Every statement of a response is run here, which
+ * compares its head with the snapshot. Only `Snapshots` in `paging/snapshots.ts` makes them, and reads again if a
+ * statement throws OtherSnapshotError.
+ */
+export class Snapshot {
+  readonly engine: Engine;
+  readonly catalog: CatalogName;
+  readonly partner: Partner;
+  readonly #database: OpenDatabase;
+  readonly #parts: SnapshotParts;
+  readonly #held: ParameterValues;
+  #head: Head | null = null;
+
+  constructor(database: OpenDatabase, parts: SnapshotParts) {
+    this.engine = database.engine;
+    this.catalog = parts.catalog;
+    this.partner = parts.partner;
+    this.#database = database;
+    this.#parts = parts;
+    this.#held = { partner_id: parts.partner.id, scope_event: parts.partner.scopeEvent };
+  }
+
+  get scope(): Scope {
+    return this.partner.scope;
+  }
+
+  /** The timestamp of its last event; the epoch if it has none. */
+  get lastEvent(): string {
+    return lastEventOf(this.#parts);
+  }
+
+  get watermark(): string {
+    return watermarkOf(this.#parts);
+  }
+
+  /** The head of the last statement; null if none was run. */
+  get head(): Head | null {
+    return this.#head;
+  }
+
+  /**
+   * Runs a statement, and returns its rows in no particular order. It can use the parameters `partner_id` and
+   * `scope_event`.
+   *
+   * @param source if a replica will not do.
+   * @throws OtherSnapshotError if it saw another snapshot.
+   */
+  async run<Row extends object>(query: Query<Row>, source: ReadSource = this.#parts.source): Promise<Row[]> {
+    const rows = await this.#database.run(
+      query.statementKey,
+      () => withHeadRow(this.engine, query),
+      { ...query.values, ...this.#held },
+      this.#parts.source === 'primary' ? 'primary' : source,
+    );
+    const found: Row[] = [];
+    let head: Head | undefined;
+    for (const row of rows) {
+      if (row.catalog === null) found.push(row);
+      else head = row;
+    }
+    this.#check(head);
+    return found;
+  }
+
+  /**
+   * The same for texts, in order.
+   *
+   * @throws OtherSnapshotError if the statement saw another snapshot.
+   */
+  async readTexts(statementKey: string, build: () => TextsToRead, values: ParameterValues): Promise<Texts> {
+    const { head, ...texts } = await this.#database.readTexts(
+      statementKey,
+      () => ({ head: headOf(this.engine), ...build() }),
+      { ...values, ...this.#held },
+      this.#parts.source,
+    );
+    this.#check(head);
+    return texts;
+  }
+
+  /** Compares the snapshot with the log, if no statement has done so: all may have been cached. */
+  async verify(): Promise<Head> {
+    if (this.#head !== null) return this.#head;
+    const { source } = this.#parts;
+    this.#check(firstRow(await this.#database.run('head', () => headOf(this.engine), this.#held, source)));
+    return this.verify();
+  }
+
+  #check(head: Head | undefined): void {
+    if (head === undefined) throw new Error('a statement that serves returned no head');
+    const { scopeEvent } = this.partner;
+    const isLater = this.#parts.isNamed && timestampOf(head.scope) > timestampOf(scopeEvent);
+    if (head.catalog !== this.catalog || (head.scope !== scopeEvent && !isLater)) throw new OtherSnapshotError(head);
+    this.#head = head;
+  }
+}

@@ -1,0 +1,122 @@
+import type { FastifyRequest } from 'fastify';
+import type { PartnerDirectory } from '../access/partner-directory.ts';
+import { parseScope } from '../access/partner-records.ts';
+import { OtherSnapshotError, Snapshot, watermarkOf, type Head } from '../access/snapshot.ts';
+import type { OpenDatabase, ReadSource } from '../database/database.ts';
+import { timestampOf, timestampOfCatalog, type CatalogName, type Revision } from '../database/revision.ts';
+import { callerOf, checkPermission } from '../http/request/pipeline.ts';
+import { unauthorized } from '../http/response/errors.ts';
+
+/** Ends a response that meets a change at each attempt. An attempt takes milliseconds, an import at least tens of them. */
+const MAX_MS = 10_000;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    snapshots: Snapshots;
+  }
+}
+
+/** A result that was read from one snapshot. */
+export interface SnapshotRead<T> {
+  readonly result: T;
+  readonly snapshot: Snapshot;
+  /** That of the cursor, if there is one: all pages have the watermark of the first. */
+  readonly watermark: string;
+  /** The revision under which to cache the response; null if it must not be cached. */
+  readonly revision: Revision | null;
+}
+
+/** How to read a response. */
+interface Reading<T> {
+  /** Reads by the statements of the snapshot, and by what is cached for its catalog and scope. */
+  readonly read: (snapshot: Snapshot) => T | Promise<T>;
+  /** The watermark in the request's cursor; null without one. */
+  readonly cursorWatermark?: string | null;
+}
+
+/**
+ * Hands out snapshots: the only way to a partner's scope and to a statement. Holds the catalog that this process read
+ * last; the partner is held with its key.
+ */
+export class Snapshots {
+  readonly #database: OpenDatabase;
+  readonly #directory: Pick<PartnerDirectory, 'revision' | 'notice'>;
+  #catalog: CatalogName = '';
+
+  constructor(database: OpenDatabase, directory: Pick<PartnerDirectory, 'revision' | 'notice'>) {
+    this.#database = database;
+    this.#directory = directory;
+  }
+
+  /**
+   * Reads a response until all of its statements saw the snapshot that it was read for. If one saw another, this takes
+   * the catalog and the scope that its head names, and reads again:
+   *
+   * - An event before the one that is held, or of the same time, is taken from the primary only, and then always: a
+   *   replica can lag behind, but what the primary lacks was lost.
+   * - If only the scope changes again and again, the result is used, with the watermark of the scope that it was read for.
+   * - If the cursor's watermark is later than the snapshot, the primary is read. What it lacks too was lost.
+   *
+   * @throws ApiError if the partner turns out to be suspended, deleted or limited to other kinds.
+   */
+  async read<T>(
+    request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions'>,
+    { read, cursorWatermark = null }: Reading<T>,
+  ): Promise<SnapshotRead<T>> {
+    const endsAtMs = performance.now() + MAX_MS;
+    let catalog = this.#catalog;
+    let source: ReadSource = 'any';
+    /** Where the head was read that named both the catalog and the scope. */
+    let namedBy: ReadSource | null = null;
+    while (performance.now() < endsAtMs) {
+      const { partner } = callerOf(request);
+      const before = this.#directory.revision;
+      const isBehind = cursorWatermark !== null && watermarkOf({ catalog, partner }) < cursorWatermark;
+      if (isBehind) source = 'primary';
+      const isNamed = namedBy === 'primary' || (namedBy !== null && !isBehind);
+      const snapshot = new Snapshot(this.#database, { catalog, partner, source, isNamed });
+      try {
+        const result = await read(snapshot);
+        const head = await snapshot.verify();
+        const isLast = head.scope === partner.scopeEvent;
+        return {
+          ...{ result, snapshot, watermark: cursorWatermark ?? snapshot.watermark },
+          revision: isLast ? head.revision : null,
+        };
+      } catch (error) {
+        if (!(error instanceof OtherSnapshotError)) throw error;
+        const { head } = error;
+        if (source !== 'primary' && isEarlier(head, snapshot)) {
+          source = 'primary';
+          this.#database.bypassReplicas();
+          continue;
+        }
+        this.#catalog = catalog = head.catalog;
+        namedBy = source;
+        if (head.scope !== partner.scopeEvent) {
+          this.#directory.notice(head.revision, before);
+          takeScope(request, head);
+        }
+      }
+    }
+    throw new Error(`no response from one snapshot in ${MAX_MS / 1000} s: changes follow each other too fast`);
+  }
+}
+
+/** Whether a head names an event before one of the snapshot, or another of the same time. */
+function isEarlier(head: Head, { catalog, partner: { scopeEvent } }: Snapshot): boolean {
+  return (
+    (head.catalog !== catalog && timestampOfCatalog(head.catalog) <= timestampOfCatalog(catalog)) ||
+    (head.scope !== scopeEvent && timestampOf(head.scope) <= timestampOf(scopeEvent))
+  );
+}
+
+/** @throws ApiError if the partner was deleted, or must not request this route any more. */
+function takeScope(request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions'>, head: Head): void {
+  const caller = callerOf(request);
+  const newer = parseScope(head.newer ?? '');
+  if (newer === null) throw unauthorized();
+  const partner = { ...caller.partner, ...newer, scopeEvent: head.scope, revision: head.revision };
+  request.caller = { ...caller, partner };
+  checkPermission(request);
+}
