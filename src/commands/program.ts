@@ -29,6 +29,10 @@ const WRONG_USAGE = 2;
 const MAX_DAYS = 36_500;
 const DEFAULT_DAYS = 30;
 
+const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
+const MAX_RELEASES = 100_000;
+const DEFAULT_RELEASES = 20;
+
 const convertActions = () => import('./actions/convert.ts');
 const recoveryActions = () => import('./actions/recovery.ts');
 const databaseActions = () => import('./actions/database.ts');
@@ -175,6 +179,19 @@ addCommand(program, 'restore', 'replace the catalog of a SQLite database with a 
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
   .option('--yes', 'do not ask for confirmation')
   .action(run(async () => (await recoveryActions()).restoreDatabase));
+
+addCommand(program, 'releases', 'list releases, and which of them "pds rollback" can go back to')
+  .option('--limit <n>', 'number of releases to list', wholeNumber(1, MAX_RELEASES), DEFAULT_RELEASES)
+  .action(onDatabase(async () => (await recoveryActions()).listDatabaseReleases));
+
+addCommand(program, 'rollback', 'go back to the records of an earlier release (SQLite)')
+  .argument('[release]', 'its number (default: the one that the current release was made from)', wholeNumber(1, MAX_NUMBER))
+  .option('--yes', 'do not ask for confirmation')
+  .hook('preAction', (command) => {
+    const typed = ['pds rollback', ...command.args].join(' ');
+    requireAnswer(command, 'every partner reads all records again after a rollback', `Run "${typed} --yes"`);
+  })
+  .action(onDatabase(async () => (await recoveryActions()).rollbackDatabase));
 
 addCommand(program, 'recover', 'resume service after lost changes')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)

@@ -15,6 +15,7 @@ import { listedSolicitations } from '../../src/resources/solicitations/solicitat
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { readFor } from './reading.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 const RECORDS = 60;
 const NOW = '2026-01-01T00:00:00.000Z';
@@ -184,9 +185,10 @@ describe('a page whose texts exceed 8 MiB', () => {
     open = openForServing(large.config);
     await publishLines(large.database, { ...SMALL_CATALOG, contracts: ids.map(contract) });
     const text = `"name":"${'x'.repeat(1_000_000)}Contract`;
-    await sql`update catalog.contracts set document = replace(document, '"name":"Contract', ${text})`.execute(
-      large.database.kysely,
+    await changeStored(large.database, ({ kysely }) =>
+      sql`update catalog.contracts set document = replace(document, '"name":"Contract', ${text})`.execute(kysely),
     );
+    open.catalogFiles?.attachCurrent();
   }, 60_000);
   afterAll(async () => {
     await open.close();
@@ -228,7 +230,8 @@ describe('a page whose texts exceed 8 MiB', () => {
         return open.run(statementKey, build, values, source);
       },
     };
-    await sql`delete from catalog.contracts`.execute(large.database.kysely);
+    await changeStored(large.database, ({ kysely }) => sql`delete from catalog.contracts`.execute(kysely));
+    open.catalogFiles?.attachCurrent();
     await expect(read(watched)).rejects.toThrow('the index names 12 records that are not stored');
     expect(statements.filter((name) => name === 'index blocks')).toHaveLength(1);
   });
