@@ -31,6 +31,8 @@ export interface BackupOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
   /** The service's version. */
   readonly version: string;
+  /** Whether there must also be room for an upgrade, which copies the catalog and can write all partners again. */
+  readonly isBeforeUpgrade?: boolean;
   /** Called during the backup: with bytes copied, then with bytes read again to compute digests. */
   readonly onProgress?: (step: 'copying' | 'checking', doneBytes: number, totalBytes: number) => void;
 }
@@ -85,7 +87,7 @@ function refuseTarget(target: string): void {
  */
 export async function backUpBeside(path: string, options: BackupOptions): Promise<string> {
   const folder = `${path}.before-upgrade-${formatTimestamp(options.clock()).replaceAll(':', '-')}`;
-  await backup(path, folder, options);
+  await backup(path, folder, { ...options, isBeforeUpgrade: true });
   return folder;
 }
 
@@ -122,19 +124,13 @@ async function copyBoth(
   database: OpenDatabase,
   catalogFiles: CatalogFiles,
   files: BackupManifestFiles,
-  { onProgress }: BackupOptions,
+  { onProgress, isBeforeUpgrade = false }: BackupOptions,
 ): Promise<void> {
   const name = catalogFiles.attachCurrent();
   const catalog = name === null ? null : catalogPath(path, name);
   const bytes = { access: statSync(path).size, catalog: catalog === null ? 0 : statSync(catalog).size };
   const total = bytes.access + bytes.catalog;
-  const free = freeBytes(files.access);
-  if (free < total) {
-    const megabytes = (size: number): number => Math.ceil(size / 1e6);
-    throw new OperatorError(
-      `${dirname(dirname(files.access))} has room for ${megabytes(free)} MB, and the backup takes ${megabytes(total)} MB`,
-    );
-  }
+  refuseFullDisk(files.access, total, isBeforeUpgrade ? total : 0);
   onProgress?.('copying', 0, total);
   await setImmediate();
   makePrivateFile(files.access);
@@ -148,6 +144,15 @@ async function copyBoth(
   if (catalog !== null) copyFileSync(catalog, files.catalog, constants.COPYFILE_FICLONE);
   else await sql`vacuum catalog into ${files.catalog}`.execute(database.kysely);
   onProgress?.('copying', total, total);
+}
+
+function refuseFullDisk(file: string, bytes: number, reservedBytes: number): void {
+  const free = freeBytes(file);
+  if (free >= bytes + reservedBytes) return;
+  const reserved = reservedBytes > 0 ? `, and the upgrade ${Math.ceil(reservedBytes / 1e6)} MB` : '';
+  throw new OperatorError(
+    `${dirname(dirname(file))} has room for ${Math.floor(free / 1e6)} MB, and the backup takes ${Math.ceil(bytes / 1e6)} MB${reserved}`,
+  );
 }
 
 type BackupManifestFiles = Readonly<Record<keyof typeof BACKUP_FILES, string>>;

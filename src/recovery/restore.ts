@@ -3,17 +3,28 @@ import { dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { changeCatalog, type CatalogEvent } from '../database/catalog-change.ts';
-import type { Database, Operator } from '../database/database.ts';
+import {
+  DatabaseUnavailableError,
+  inTransaction,
+  type Database,
+  type OpenDatabase,
+  type Operator,
+} from '../database/database.ts';
 import { appendEvent, lockLog, nextReleaseNumber, readLastEvent, readPublishedAt } from '../database/event-log.ts';
 import { readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
 import { openForCommands, openForServing } from '../database/open.ts';
 import { catalogPath, newCatalogName } from '../database/sqlite/catalog-files.ts';
 import { keepAs, makeLastFolder, makeLike, syncToDisk } from '../database/sqlite/durable-files.ts';
 import { keepHistory, lockReplaced, type ReplacedFile } from '../database/sqlite/replaced-database.ts';
-import { formerAccessFile, hasSqliteFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
+import {
+  formerAccessFile,
+  SQLITE_CORRUPT,
+  SQLITE_NOTADB,
+  sqliteCode,
+  SqliteConnection,
+} from '../database/sqlite/sqlite-files.ts';
 import { openStaged } from '../database/sqlite/sqlite.ts';
 import { upgradeStaged } from '../database/sqlite/take-over.ts';
-import { inTransaction } from '../database/database.ts';
 import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
@@ -100,8 +111,7 @@ async function restoreCatalog(
   { clock, operator, after = EPOCH, onProgress }: RestoreOptions,
   begin: Begin,
 ): Promise<RestoreReport> {
-  if (!hasSqliteFile(path)) throw cannotKeep(path, 'it is missing');
-  await using database = openForCommands({ engine: 'sqlite', path }, operator);
+  await using database = openToKeep(path, () => openForCommands({ engine: 'sqlite', path }, operator));
   refuseOlder(await readSchemaState(database));
   const { rows } = await sql`select id from access.partners limit 1`.execute(database.kysely);
   // A service that was started on a lost database has created an empty one.
@@ -128,6 +138,18 @@ const auditOf = ({ made_at }: BackupManifest, dropped: readonly string[]) => ({
   action: 'restore',
   details: { made_at, ...(dropped.length > 0 && { dropped }) },
 });
+
+/** @throws OperatorError if there are no partners that can be kept. */
+function openToKeep(path: string, open: () => OpenDatabase): OpenDatabase {
+  if (!existsSync(path)) throw cannotKeep(path, 'it is missing');
+  try {
+    return open();
+  } catch (error) {
+    const code = error instanceof DatabaseUnavailableError ? sqliteCode(error.cause) : null;
+    if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT) throw cannotKeep(path, 'it is damaged');
+    throw error;
+  }
+}
 
 function cannotKeep(path: string, why: string): OperatorError {
   return new OperatorError(
@@ -241,8 +263,7 @@ export async function previewRestore(
 ): Promise<{ manifest: BackupManifest; replaced: { lastEvent: string | null } | null }> {
   const manifest = readManifest(folder);
   if (!withAccess) {
-    if (!hasSqliteFile(path)) throw cannotKeep(path, 'it is missing');
-    await using database = openForServing({ engine: 'sqlite', path });
+    await using database = openToKeep(path, () => openForServing({ engine: 'sqlite', path }));
     refuseOlder(await readSchemaState(database));
     return { manifest, replaced: { lastEvent: await readLastEvent(database) } };
   }

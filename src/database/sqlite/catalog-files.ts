@@ -108,7 +108,12 @@ export function copyCatalog(from: string, to: string, database: string): void {
     source.prepare('vacuum into ?').run(to);
   } else if (!cloneFile(from, to)) {
     refuseFullDisk(from, to);
-    copyFileSync(from, to, constants.COPYFILE_EXCL);
+    try {
+      copyFileSync(from, to, constants.COPYFILE_EXCL);
+    } catch (error) {
+      // Something else has filled the disk meanwhile.
+      throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? fullDisk(from, to) : error;
+    }
   }
   makeLike(to, database);
 }
@@ -125,12 +130,13 @@ function cloneFile(from: string, to: string): boolean {
 }
 
 function refuseFullDisk(from: string, to: string): void {
-  const bytes = statSync(from).size;
-  const free = freeBytes(to);
-  if (free >= bytes + SMALL_BYTES) return;
-  const megabytes = (size: number): string => `${(size / 1e6).toFixed(1)} MB`;
-  throw new OperatorError(
-    `no space is left on the disk for ${to}: the catalog needs ${megabytes(bytes)} and ${megabytes(free)} are free. ` +
-      'Nothing was changed',
+  if (freeBytes(to) < statSync(from).size + SMALL_BYTES) throw fullDisk(from, to);
+}
+
+function fullDisk(from: string, to: string): OperatorError {
+  const missingBytes = Math.max(0, statSync(from).size + SMALL_BYTES - freeBytes(to));
+  return new OperatorError(
+    `no space is left on the disk for ${to}, a copy of the catalog: free at least ${1 + Math.ceil(missingBytes / 1e6)} MB, ` +
+      'and run the command again. It did everything or nothing',
   );
 }

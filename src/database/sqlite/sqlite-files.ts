@@ -66,15 +66,16 @@ function sizeOf(file: string): number | null {
 /** @throws DatabaseUnavailableError if a catalog exists, but not the file with the partners and keys, or a half of 1.3's. */
 export function refuseLoneFiles(path: string): void {
   const access = formerAccessFile(path);
-  const others = existsSync(path) ? [] : [...listCatalogFiles(path), ...(existsSync(access) ? [access] : [])];
-  const [other] = others;
-  if (other !== undefined && !existsSync(path)) throw loneFile(path, other);
-  if (existsSync(path) && !existsSync(access) && isFormerCatalog(path)) throw loneFile(access, path);
+  const size = sizeOf(path) ?? 0;
+  // Before there is a catalog, the file has tables: an empty one was truncated.
+  const [other] = size > 0 ? [] : [...listCatalogFiles(path), ...(existsSync(access) ? [access] : [])];
+  if (other !== undefined) throw loneFile(path, other);
+  if (size > 0 && !existsSync(access) && isFormerCatalog(path)) throw loneFile(access, path);
 }
 
 function loneFile(missing: string, other: string): DatabaseUnavailableError {
   return new DatabaseUnavailableError(
-    `${missing} is missing, but ${other}, which belongs to it, exists: put it back, or restore a backup; ` +
+    `${missing} is ${existsSync(missing) ? 'empty' : 'missing'}, but ${other}, which belongs to it, exists: put it back, or restore a backup; ` +
       'to start over, move the other one away too. Nothing was created',
   );
 }
@@ -129,9 +130,10 @@ const MIN_FREE_BYTES = 64 * 1024;
  * Describes a SQLite error for operators, and what to do.
  *
  * @param files the error may be about; the message names only the one at fault if that can be determined.
+ * @param damaged names the files that can be damaged, if those are others.
  * @returns null if the error is not SQLite's.
  */
-export function describeSqliteError(error: unknown, files: readonly string[]): string | null {
+export function describeSqliteError(error: unknown, files: readonly string[], damaged?: string): string | null {
   const code = sqliteCode(error);
   if (code === null) return null;
   // For a failed `attach`, Node's message repeats the path instead of the reason.
@@ -144,7 +146,7 @@ export function describeSqliteError(error: unknown, files: readonly string[]): s
     case SQLITE_NOTADB:
       return `${named} is not a SQLite database: check PDS_DATABASE_URL. Nothing was changed`;
     case SQLITE_CORRUPT:
-      return `${named} is damaged (${reason}): stop the service, and restore a backup`;
+      return `${damaged ?? named} is damaged (${reason}): stop the service, and restore a backup`;
     case SQLITE_FULL:
     case SQLITE_IOERR:
       return code === SQLITE_FULL || files.some(isFull)

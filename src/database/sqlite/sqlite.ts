@@ -24,8 +24,8 @@ import {
   freeBytes,
   makePrivateFile,
   prepareFolder,
+  refuseLoneFiles,
   SMALL_BYTES,
-  SQLITE_CANTOPEN,
   SQLITE_FULL,
   SQLITE_READONLY,
   sqliteCode,
@@ -52,6 +52,7 @@ const MAX_ATTEMPTS = 5;
  */
 export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   if (mode === 'write') prepareFolder(path);
+  else refuseLoneFiles(path);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   let opening = path;
   const number = fileNumber(path);
@@ -230,8 +231,9 @@ class AttachedFiles {
       try {
         if (file !== this.#file) this.#attach(file);
       } catch (error) {
-        if (sqliteCode(error) === SQLITE_CANTOPEN && attempt < MAX_ATTEMPTS) continue;
-        throw this.#describeMissing(file, error);
+        const isMissing = file !== null && !existsSync(catalogPath(this.#path, file));
+        if (isMissing && attempt < MAX_ATTEMPTS) continue;
+        throw this.#describe(file, isMissing, error);
       }
       this.#revision = revision;
       this.#dataVersion = version;
@@ -261,15 +263,24 @@ class AttachedFiles {
       attach(this.#connection, 'catalog', catalogPath(this.#path, file), 'mode=ro&immutable=1');
     }
     this.#file = file;
+    try {
+      this.#connection.prepare('select count(*) from catalog.sqlite_schema').get();
+    } catch (error) {
+      // The next statement must not find it attached.
+      this.#connection.exec('detach catalog');
+      this.#file = undefined;
+      throw error;
+    }
     this.#connection.exec(`pragma catalog.cache_size = -${CACHE_KIB}`);
   }
 
-  #describeMissing(file: string | null, error: unknown): unknown {
-    if (file === null || existsSync(catalogPath(this.#path, file))) return error;
-    return new DatabaseUnavailableError(
-      `${catalogPath(this.#path, file)}, the current catalog of ${this.#path}, is missing: put it back, or restore a backup`,
-      { cause: error },
-    );
+  #describe(file: string | null, isMissing: boolean, error: unknown): unknown {
+    if (file === null) return error;
+    const path = catalogPath(this.#path, file);
+    const message = isMissing
+      ? `${path}, the current catalog of ${this.#path}, is missing: put it back, or restore a backup`
+      : describeSqliteError(error, [path]);
+    return message === null ? error : new DatabaseUnavailableError(message, { cause: error });
   }
 }
 
