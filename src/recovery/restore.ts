@@ -117,20 +117,20 @@ async function restoreCatalog(
   // A service that was started on a lost database has created an empty one.
   if (rows.length === 0) throw cannotKeep(path, 'it has none');
   await begin('copying');
-  let recovery: Recovery | null = null;
+  const before: { lastEvent: string | null } = { lastEvent: null };
   const throwIfInterrupted = () => onProgress?.('replacing', 0, 1);
   const options = { clock, source: join(folder, BACKUP_FILES.catalog), throwIfInterrupted };
-  const { result } = await changeCatalog(database, options, async (draft) => {
+  const { result, at } = await changeCatalog(database, options, async (draft) => {
     await begin('recovering');
     const dropped = await dropPrograms(draft, 'catalog');
     const migrations = await upgradeDraft(draft, clock);
     const complete: CatalogEvent['complete'] = async (transaction, timestamp, lastEvent) => {
-      recovery = { timestamp, lastEvent, newestTrace: null };
-      await noteRecovery(transaction, clock, timestamp, { lastEvent }, auditOf(manifest, dropped));
+      before.lastEvent = lastEvent;
+      await noteRecovery(transaction, clock, timestamp, before, auditOf(manifest, dropped));
     };
     return { result: { dropped, migrations }, event: { what: 'reset', after, complete } };
   });
-  if (recovery === null) throw new Error('a restore appends a reset');
+  const recovery = { timestamp: at ?? '', ...before, newestTrace: null };
   return { manifest, ...result, recovery, access: null, replaced: [], isLockUncertain: false };
 }
 
@@ -178,7 +178,7 @@ async function restoreAll(
     copyFileSync(join(folder, BACKUP_FILES.access), staged, constants.COPYFILE_FICLONE);
     copyFileSync(join(folder, BACKUP_FILES.catalog), catalog, constants.COPYFILE_FICLONE);
     await begin('recovering');
-    const dropped = [...dropFrom(staged, 'access'), ...dropFrom(catalog, 'catalog')];
+    const dropped = await dropAllPrograms(staged, catalog);
     const migrations = await upgradeStaged(staged, catalog, name, clock, {});
     const access = restrictAccess(replaced, staged, clock);
     const recovery = await appendReset(staged, catalog, name, {
@@ -222,6 +222,11 @@ function lockAll(path: string): [ReplacedFile, ...ReplacedFile[]] {
     main.close();
     throw error;
   }
+}
+
+async function dropAllPrograms(staged: string, catalog: string): Promise<string[]> {
+  await using database = openStaged(staged, catalog);
+  return [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
 }
 
 interface ResetOptions {
@@ -297,32 +302,12 @@ async function dropPrograms({ kysely }: Database, group: keyof typeof BACKUP_FIL
     }
     return rows.map(({ type, name }) => printable(`${group} ${type} ${name}`));
   } catch (error) {
-    throw notABackup(group, error);
+    const reason = printable(error instanceof Error ? error.message : String(error));
+    throw new OperatorError(
+      `the backup's ${group} is not what "pds backup" created (${reason}): restore another backup. Nothing was replaced`,
+      { cause: error },
+    );
   }
-}
-
-/** The same, in a file that nothing else has open. */
-function dropFrom(path: string, group: keyof typeof BACKUP_FILES): string[] {
-  using file = new SqliteConnection(path);
-  try {
-    file.exec('pragma trusted_schema = off; pragma foreign_keys = off; pragma journal_mode = delete');
-    if (file.prepare('select 1 from migrations limit 1').get() === undefined) throw new Error('it lists no migration');
-    const programs = file.prepare("select type, name from sqlite_schema where type in ('trigger', 'view')").all();
-    return programs.map(({ type, name }) => {
-      file.exec(`drop ${String(type)} if exists "${String(name).replaceAll('"', '""')}"`);
-      return printable(`${group} ${String(type)} ${String(name)}`);
-    });
-  } catch (error) {
-    throw notABackup(group, error);
-  }
-}
-
-function notABackup(group: string, error: unknown): OperatorError {
-  const reason = printable(error instanceof Error ? error.message : String(error));
-  return new OperatorError(
-    `the backup's ${group} is not what "pds backup" created (${reason}): restore another backup. Nothing was replaced`,
-    { cause: error },
-  );
 }
 
 /** Keeps the history of the replaced database, and suspends every partner of the restored one. */

@@ -21,7 +21,7 @@ afterEach(async () => {
   await made.drop();
 });
 
-test('while another process locks the database's file, requests are counted without waiting', async () => {
+test("while another process locks the database's file, requests are counted without waiting", async () => {
   const { recorder, count } = recording;
   const other = new SqliteConnection(path);
   other.exec('begin immediate');

@@ -82,6 +82,10 @@ export function openStaged(access: string, catalog: string): OpenDatabase {
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   attach(connection, 'access', access, 'mode=rw');
   attach(connection, 'catalog', catalog, 'mode=rw');
+  // A trigger that someone has planted in a backup must not run, and a write-ahead log not be left.
+  connection.exec(
+    'pragma trusted_schema = off; pragma access.journal_mode = delete; pragma catalog.journal_mode = delete',
+  );
   return databaseOn(connection, { attached: null });
 }
 

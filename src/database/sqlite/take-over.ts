@@ -1,5 +1,6 @@
 import { renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import type { DatabaseSync } from 'node:sqlite';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import type { FormerFiles, OpenDatabase } from '../database.ts';
 import { findLastRelease } from '../event-log.ts';
@@ -33,14 +34,21 @@ export async function takeOver(
   former.detach();
   const staged = `${path}.upgrading`;
   const [catalog, access] = lockBoth(former);
+  if (catalog.connection === null || access.connection === null || !hasPublications(catalog.connection)) {
+    // Another process has taken it over since it was opened. Locking ended this mode.
+    catalog.connection?.exec('pragma journal_mode = wal');
+    for (const file of [catalog, access]) file.close();
+    Object.assign(database, { catalogFiles: former.attachUpgraded(), formerFiles: undefined });
+    return migrate(database, clock, options);
+  }
   const name = newCatalogName(path, 0);
   const catalogFile = catalogPath(path, name);
   let isDone = false;
   try {
     // Left by a killed upgrade.
     for (const companion of ['', ...COMPANIONS]) rmSync(staged + companion, { force: true });
-    catalog.connection?.prepare('vacuum into ?').run(catalogFile);
-    access.connection?.prepare('vacuum into ?').run(staged);
+    catalog.connection.prepare('vacuum into ?').run(catalogFile);
+    access.connection.prepare('vacuum into ?').run(staged);
     const ran = await upgradeStaged(staged, catalogFile, name, clock, options);
     for (const file of [staged, catalogFile]) {
       makeLike(file, access.path);
@@ -67,6 +75,10 @@ export async function takeOver(
   }
 }
 
+function hasPublications(connection: DatabaseSync): boolean {
+  return connection.prepare("select 1 from sqlite_schema where name = 'publications'").get() !== undefined;
+}
+
 function lockBoth(former: FormerFiles): [ReplacedFile, ReplacedFile] {
   let catalog: ReplacedFile | null = null;
   try {
@@ -80,8 +92,7 @@ function lockBoth(former: FormerFiles): [ReplacedFile, ReplacedFile] {
 }
 
 /**
- * Upgrades a log and a catalog that nobody else uses, and names the catalog in the last release. Without a release the
- * catalog is removed: an empty one has no file.
+ * Upgrades a log and a catalog that nobody else uses, and names the catalog in the last release, if there is one.
  *
  * @returns the names of the migrations that ran.
  */
