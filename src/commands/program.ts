@@ -32,6 +32,7 @@ const DEFAULT_DAYS = 30;
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
 const MAX_RELEASES = 100_000;
 const DEFAULT_RELEASES = 20;
+const MAX_BACKUPS = 10_000;
 
 const convertActions = () => import('./actions/convert.ts');
 const recoveryActions = () => import('./actions/recovery.ts');
@@ -170,7 +171,8 @@ addCommand(program, 'transfer', 'copy everything from SQLite into an empty Postg
 program.commandsGroup('Backup and recovery:');
 
 addCommand(program, 'backup', 'copy a SQLite database while servers run')
-  .argument('<dir>', 'a directory that does not exist yet')
+  .argument('<dir>', 'a directory that does not exist yet, or with --keep one of dated backups')
+  .option('--keep <n>', 'make a dated backup in the directory, and remove all but the last n', wholeNumber(1, MAX_BACKUPS))
   .action(run(async () => (await recoveryActions()).backupDatabase));
 
 addCommand(program, 'restore', 'replace the catalog of a SQLite database with a backup')

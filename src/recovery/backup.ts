@@ -72,6 +72,30 @@ export async function backup(path: string, target: string, options: BackupOption
   }
 }
 
+/** The name of a dated backup. */
+const DATED = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/;
+
+/**
+ * Makes a backup in a folder of dated ones, and removes older ones afterwards, of which the last `keep` stay.
+ *
+ * @returns the backup's folder, its manifest, and the folders that were removed.
+ * @throws OperatorError as `backup`; nothing is removed then.
+ */
+export async function backUpDated(path: string, folder: string, keep: number, options: BackupOptions) {
+  const removeFolder = makeLastFolder(resolve(folder));
+  try {
+    const directory = join(folder, formatTimestamp(options.clock()).replaceAll(':', '-'));
+    const manifest = await backup(path, directory, options);
+    const dated = readdirSync(folder).filter((name) => DATED.test(name) && existsSync(join(folder, name, MANIFEST_FILE)));
+    const removed = dated.toSorted().slice(0, -keep);
+    for (const name of removed) rmSync(join(folder, name), { recursive: true });
+    return { directory, manifest, removed: removed.map((name) => join(folder, name)) };
+  } catch (error) {
+    removeFolder();
+    throw error;
+  }
+}
+
 function refuseTarget(target: string): void {
   const found = statSync(target, { throwIfNoEntry: false });
   if (found === undefined) return;

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
@@ -76,6 +76,20 @@ describe('pds backup', { timeout: 120_000 }, () => {
     }
     expect(ask(target, 'catalog', 'select count(*) from contracts')).toBe(2);
     expect(readdirSync(dirname(target))).toEqual(['today']);
+  });
+
+  test('makes dated backups with --keep, and removes all but the last ones, and nothing else', async () => {
+    await publishLines(made.database, SMALL_CATALOG);
+    const target = join(folder, 'nightly');
+    mkdirSync(join(target, '2020-01-01T00-00-00.000Z'), { recursive: true });
+    const names = [];
+    for (let round = 0; round < 3; round += 1) {
+      const { code, stdout, stderr } = await callPds(['backup', target, '--keep', '2', '--json'], settings);
+      expect(code, stderr).toBe(0);
+      names.push(basename((JSON.parse(stdout) as { directory: string }).directory));
+    }
+    // The first has no manifest: it is not a backup.
+    expect(readdirSync(target).toSorted()).toEqual(['2020-01-01T00-00-00.000Z', ...names.slice(1)]);
   });
 
   test('overwrites nothing, and leaves nothing behind if it fails', async () => {

@@ -2,7 +2,7 @@ import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
 import { readLoss } from '../../database/postgres/timeline.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { backup } from '../../recovery/backup.ts';
+import { backUpDated, backup, type BackupOptions } from '../../recovery/backup.ts';
 import { readTraces, recordPromotion, recover, type Recovery, type Traces } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
 import { listKeptReleases, rollback } from '../../recovery/rollback.ts';
@@ -21,19 +21,30 @@ const STEPS = {
 };
 
 /** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
-export async function backupDatabase(output: Output, directory: string): Promise<undefined> {
+export async function backupDatabase(
+  output: Output,
+  target: string,
+  { keep }: { readonly keep?: number },
+): Promise<undefined> {
   const path = sqlitePath(configOfProcess(), 'pg_dump, or pg_basebackup with WAL archiving');
   const progress = startProgress(output, 'Interrupted; no backup was made.');
-  const made = await backup(path, directory, {
+  const options: BackupOptions = {
     clock: Date.now,
     version: project.version,
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
-  }).finally(progress.stop);
+    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+  };
+  const backingUp =
+    keep === undefined
+      ? backup(path, target, options).then((manifest) => ({ directory: target, manifest, removed: [] }))
+      : backUpDated(path, target, keep, options);
+  const { directory, manifest: made, removed } = await backingUp.finally(progress.stop);
   const megabytes = (made.files.catalog.bytes + made.files.access.bytes) / 1e6;
   output.done(
-    { directory, ...made },
+    { directory, ...made, ...(keep !== undefined && { removed }) },
     `Backed up ${path} to ${directory}: ${megabytes.toFixed(1)} MB, last event at ${made.last_event}. ` +
-      'It contains the digests of keys and the secret of cursors: store it where only operators can read it.',
+      'It contains the digests of keys and the secret of cursors: store it where only operators can read it.' +
+      (removed.length > 0 ? ` Removed ${removed.join(', ')}.` : ''),
   );
 }
 
