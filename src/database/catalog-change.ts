@@ -103,7 +103,7 @@ async function changeCopy<T>(
   const before = await findLastRelease(database);
   const number = await nextReleaseNumber(database);
   const draft = files.openDraft(number, source);
-  let isNamed = false;
+  let isNamed = false as boolean;
   try {
     const { result, event } = await work(draft.database, number);
     await pause(options);

@@ -112,11 +112,6 @@ export function makePrivateFile(file: string): void {
 /** A change of partners or keys takes less space than this. */
 export const SMALL_BYTES = 1024 * 1024;
 
-/** The size of a database file's write-ahead log (WAL); 0 if there is none. */
-export function logBytes(file: string): number {
-  return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-}
-
 /** The space that this user can fill on the disk of a file. */
 export function freeBytes(file: string): number {
   const { bavail, bsize } = statfsSync(dirname(file));
