@@ -37,7 +37,7 @@ async function nameIn({ kysely }: OpenDatabase): Promise<string | undefined> {
 /** The catalogs beside the database. */
 function files(): string[] {
   if (made.config.engine !== 'sqlite') return [];
-  return readdirSync(dirname(made.config.path)).filter((name) => name.startsWith('pds.catalog-'));
+  return readdirSync(dirname(made.config.path)).filter((name) => /^pds\.catalog-.*\.sqlite$/.test(name));
 }
 
 const keeping = (keepReleases: number): OpenDatabase => ({
