@@ -40,14 +40,15 @@ export async function readCompleteListings(
   { kysely }: Pick<Database, 'kysely'>,
   partnerId: number,
 ): Promise<CompleteListings> {
-  // A release whose predecessor is missing is where earlier events were deleted.
+  // Where the numbers have a gap, events before were deleted.
   const { rows } = await sql<CompleteListings>`
     select "upTo", because from (
       select at as "upTo", narrows as because from access.events
         where what = 'scope' and partner_id = ${partnerId} and narrows is not null
       union all select at, 'catalog' from access.events as event
-        where partner_id is null and (what = 'reset' or release > 1 and not exists (
-          select 1 from access.events as before where before.partner_id is null and before.release = event.release - 1))
+        where partner_id is null and (what = 'reset' or release > 1 + coalesce((
+          select release from access.events as before where before.partner_id is null and before.at < event.at
+          order by before.at desc limit 1), 0))
     ) as complete order by "upTo" desc limit 1`.execute(kysely);
   return rows[0] ?? { upTo: EPOCH, because: 'creation' };
 }

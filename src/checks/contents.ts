@@ -127,7 +127,8 @@ async function findFeedProblem({ kysely }: Database): Promise<string | null> {
     (select count(*) from catalog.departures
       where not exists (select 1 from catalog.releases where number = release)) as unknown,
     (select count(*) from access.events as event where partner_id is null and release <= (
-      select max(release) from access.events as earlier where earlier.at < event.at)) as disordered`.execute(kysely);
+      select release from access.events as earlier where earlier.at < event.at order by earlier.at desc limit 1)
+    ) as disordered`.execute(kysely);
   const { unknown, disordered } = firstRow(rows);
   if (unknown > 0) return `${unknown} removals are of releases that the catalog does not contain`;
   return disordered > 0 ? `${disordered} releases in the log have a number that an earlier event has` : null;

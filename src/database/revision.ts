@@ -31,7 +31,7 @@ export const READ_REVISION = `select ${nameOfLast('')} as revision`;
 export const revision: RawBuilder<Revision> = sql<Revision>`${sql.raw(nameOfLast(''))}`;
 
 /** The last release or reset. */
-export const lastRelease: RawBuilder<EventName> = sql<EventName>`${sql.raw(nameOfLast('where partner_id is null'))}`;
+const lastRelease: RawBuilder<EventName> = sql<EventName>`${sql.raw(nameOfLast('where partner_id is null'))}`;
 
 /** The last change of what a partner can see. */
 export function lastScope(partnerId: RawBuilder<unknown>): RawBuilder<EventName> {

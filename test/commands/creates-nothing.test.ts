@@ -96,8 +96,8 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   backup: [...wrongUsage('backup'), { line: 'backup NONE/backup', code: 1 }, { line: 'backup EMPTY', code: 1 }],
   restore: [...wrongUsage('restore'), { line: 'restore NONE', code: 1 }, { line: 'restore SAMPLE', code: 1 }],
   recover: [
-    ...wrongUsage('recover --after x', 'recover', 'recover --nothing-lost --dry-run'),
-    ...needsDatabase('recover --yes', 'recover --dry-run', 'recover --nothing-lost'),
+    ...wrongUsage('recover --after x', 'recover', 'recover --nothing-lost --after 2026-01-01T00:00:00Z'),
+    ...needsDatabase('recover --yes', 'recover --nothing-lost'),
   ],
   audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
   reindex: [...wrongUsage('reindex all'), ...needsDatabase('reindex')],

@@ -29,7 +29,7 @@ const REFUSED = [
   ...['partner rename acme bolt', 'partner delete acme --yes', 'partner grant acme --everything'],
   ...['partner revoke acme --everything', 'partner set acme --kinds all', 'find coop x', 'key issue acme', 'key list'],
   ...['key rotate abcdefgh', 'key find', 'key revoke abcdefgh', 'usage', 'audit', 'reindex'],
-  ...['roles', 'transfer postgres://127.0.0.1:1/pds', 'recover --yes', 'diff IMPORT'],
+  ...['roles', 'transfer postgres://127.0.0.1:1/pds', 'recover --yes', 'recover --nothing-lost', 'diff IMPORT'],
   ...['releases', 'rollback --yes'],
 ];
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
-import { recover, reindex } from '../../src/recovery/recover.ts';
+import { reindex } from '../../src/recovery/recover.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, solicitation } from '../support/publishing.ts';
@@ -116,11 +116,4 @@ test('sets without a checksum are read as before, and get one when an import cha
   expect(await countWithout()).toBeGreaterThan(0);
   await reindex(service.database, { clock: Date.now });
   expect(await countWithout()).toBe(0);
-});
-
-test('pds recover writes checksums too, and they are right', async () => {
-  await recover(service.database, { clock: Date.now });
-  expect(await countWithout()).toBe(0);
-  expect(await faultsOf(service.database)).toEqual([]);
-  expect((await get('/v1/solicitations?updated_since=2020-01-01T00:00:00Z')).statusCode).toBe(200);
 });

@@ -11,7 +11,7 @@ import { takeOutVersionBefore } from './version-before.ts';
 const PATHS = [
   '/v1/contracts',
   '/v1/contracts?limit=1',
-  '/v1/contracts/ctr_1',
+  '/v1/contracts/ctr_2',
   '/v1/solicitations/count',
   '/v1/changes',
 ];

@@ -15,6 +15,9 @@ export { SCHEMAS } from './schemas.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
+/** An upgrade begins with `access`, which takes over what the catalog then drops: each step writes one file of SQLite. */
+const inOrder = (isEmpty: boolean): readonly TableGroup[] => (isEmpty ? GROUPS : GROUPS.toReversed());
+
 // An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
 const MIGRATION_LOCK = 0x70647301;
 
@@ -49,7 +52,7 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
   await refuseHalfLost(database);
   // `access` is created last: without it, a first migration was interrupted or is running in another process.
   const isEmpty = (await lastApplied(database, 'access')) === null;
-  for (const group of GROUPS) {
+  for (const group of inOrder(isEmpty)) {
     const applied = await lastApplied(database, group);
     const { number, upgrade } = SCHEMAS[group];
     if (applied === number) continue;
@@ -108,8 +111,7 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
   // It waits for a running import of SQLite, which must be able to write to `access` meanwhile.
   const isBackedUp = !isEmpty && database.catalogFiles !== undefined;
   if (isBackedUp && !(await wasJustUpgraded(database, clock))) await options.beforeUpgrade?.();
-  // An upgrade begins with `access`, which takes over what the catalog then drops. Each step writes one file of SQLite.
-  for (const [index, group] of (isEmpty ? GROUPS : GROUPS.toReversed()).entries()) {
+  for (const [index, group] of inOrder(isEmpty).entries()) {
     const { catalogFiles } = database;
     // Before the first release the catalog is in memory, and of this connection alone.
     if (group === 'catalog' && catalogFiles !== undefined && catalogFiles.attachCurrent() !== null) {
@@ -121,9 +123,11 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
       if (!isEmpty) await lockCatalog(transaction, options);
+      // A backup locks `access` for a moment, which this transaction must not have done before.
+      const isFirst = index === 0 && !isEmpty && !isBackedUp;
+      if (isFirst && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
-      if (index === 0 && !isEmpty && !isBackedUp && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       if (applied !== SCHEMAS[group].number) {
         await runMigration(transaction, group, applied, clock, options);
         ran.push(migrationName(group, applied));
@@ -170,13 +174,12 @@ export async function upgradeDraft(draft: Database, clock: Clock, options: Migra
 const UPGRADE_MS = 3_600_000;
 
 /** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
-async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
+async function wasJustUpgraded({ kysely, readBeside }: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.access;
-  if (upgrade === null) return false;
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  const { rows } = await sql`select number from access.migrations
-    where number = ${number} and name = ${upgrade.name} and applied_at > ${since}`.execute(kysely);
-  return rows.length > 0;
+  const statement = `select name from access.migrations where number = ${number} and applied_at > '${since}'`;
+  const row = readBeside === undefined ? (await sql.raw(statement).execute(kysely)).rows[0] : readBeside(statement);
+  return (row as { name?: string } | undefined)?.name === upgrade?.name;
 }
 
 async function runMigration(
