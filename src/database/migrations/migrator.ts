@@ -174,12 +174,12 @@ export async function upgradeDraft(draft: Database, clock: Clock, options: Migra
 const UPGRADE_MS = 3_600_000;
 
 /** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
-async function wasJustUpgraded({ kysely, readBeside }: Database, clock: Clock): Promise<boolean> {
+async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.access;
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  const statement = `select name from access.migrations where number = ${number} and applied_at > '${since}'`;
-  const row = readBeside === undefined ? (await sql.raw(statement).execute(kysely)).rows[0] : readBeside(statement);
-  return (row as { name?: string } | undefined)?.name === upgrade?.name;
+  const { rows } = await sql<{ name: string }>`select name from access.migrations
+    where number = ${number} and applied_at > ${since}`.execute(kysely);
+  return rows[0]?.name === upgrade?.name;
 }
 
 async function runMigration(
