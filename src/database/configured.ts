@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { DatabaseConfig } from '../config.ts';
 import { displayUrlOf } from '../printable.ts';
 import { describePostgresError } from './postgres/postgres-errors.ts';
@@ -47,7 +47,7 @@ export function hasLog(config: DatabaseConfig): boolean {
   if (path === null) return false;
   // If the folder cannot be read, opening the database reports that.
   return [path, formerAccessFile(path)].some(
-    (file) => (statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0,
+    (file) => existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0,
   );
 }
 

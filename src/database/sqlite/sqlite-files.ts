@@ -88,8 +88,8 @@ export function formerAccessFile(path: string): string {
 /** Whether a file is the catalog of a database of version 1.3. */
 export function isFormerCatalog(path: string): boolean {
   if (!existsSync(path)) return false;
-  using connection = new SqliteConnection(path, { readOnly: true });
   try {
+    using connection = new SqliteConnection(path, { readOnly: true });
     return connection.prepare("select 1 from sqlite_schema where name = 'publications'").get() !== undefined;
   } catch {
     // Opening it reports the problem.
