@@ -20,6 +20,7 @@ const VARIABLES = {
   usageRetentionDays: 'PDS_USAGE_RETENTION_DAYS',
   auditRetentionDays: 'PDS_AUDIT_RETENTION_DAYS',
   removalsDays: 'PDS_REMOVALS_DAYS',
+  keepReleases: 'PDS_KEEP_RELEASES',
 } as const satisfies Record<string, keyof typeof SETTINGS>;
 
 type ValueOf<Name extends keyof typeof SETTINGS> = Exclude<ReturnType<(typeof SETTINGS)[Name]['parse']>, undefined>;

@@ -93,6 +93,7 @@ export const SETTINGS = {
   PDS_USAGE_RETENTION_DAYS: wholeNumber('how long usage is stored', 400, 1, 36_500),
   PDS_AUDIT_RETENTION_DAYS: wholeNumber('how long the audit trail is stored', 1830, 1, 36_500),
   PDS_REMOVALS_DAYS: wholeNumber('how long the feed of changes lists a removal', 90, 1, 36_500),
+  PDS_KEEP_RELEASES: wholeNumber('of how many releases SQLite keeps the catalog, for `pds rollback`', 2, 1, 1_000),
 } satisfies Record<string, Setting>;
 
 /** Settings of earlier versions, each with what replaces it. */

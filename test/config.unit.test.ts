@@ -22,6 +22,7 @@ test('the default settings are for development: a SQLite file, reachable from th
     usageRetentionDays: 400,
     auditRetentionDays: 1830,
     removalsDays: 90,
+    keepReleases: 2,
   });
 });
 

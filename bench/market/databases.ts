@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, rmSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PostgresCluster } from './postgres-cluster.ts';
 
@@ -11,11 +11,9 @@ export interface Place {
   postgres: PostgresCluster;
 }
 
-const SQLITE_FILES = ['sqlite', 'access.sqlite'].flatMap((file) => [file, `${file}-wal`, `${file}-shm`]);
-
 /** The URL of a benchmark database for the service. */
 export function databaseUrl({ folder, postgres }: Place, engine: Engine, name: string): string {
-  return engine === 'postgres' ? postgres.urlOf(name) : `sqlite:${sqliteFile(folder, name)}`;
+  return engine === 'postgres' ? postgres.urlOf(name) : `sqlite:${join(sqliteFolder(folder, name), 'pds.sqlite')}`;
 }
 
 /** Drops a benchmark database, and on PostgreSQL creates it again; the service creates SQLite files itself. */
@@ -27,7 +25,7 @@ export async function emptyDatabase(place: Place, engine: Engine, name: string):
 /** Drops a benchmark database if there is one. */
 export async function dropDatabase({ folder, postgres }: Place, engine: Engine, name: string): Promise<void> {
   if (engine === 'postgres') await postgres.query('postgres', `drop database if exists ${name} with (force)`);
-  else for (const suffix of SQLITE_FILES) rmSync(sqliteFile(folder, name, suffix), { force: true });
+  else rmSync(sqliteFolder(folder, name), { recursive: true, force: true });
 }
 
 /** Copies a database that no server uses. Returns the URL of the copy. */
@@ -37,15 +35,14 @@ export async function copyDatabase(place: Place, engine: Engine, from: string, t
   if (engine === 'postgres') {
     await postgres.query('postgres', `create database ${to} template ${from} strategy file_copy`);
   } else {
-    for (const suffix of SQLITE_FILES) {
-      const source = sqliteFile(folder, from, suffix);
-      if (existsSync(source)) copyFileSync(source, sqliteFile(folder, to, suffix));
-    }
+    const source = sqliteFolder(folder, from);
+    if (existsSync(source)) cpSync(source, sqliteFolder(folder, to), { recursive: true });
   }
   return databaseUrl(place, engine, to);
 }
 
-function sqliteFile(folder: string, name: string, suffix = 'sqlite'): string {
+/** The files of a SQLite database are alone in it. The service creates it. */
+function sqliteFolder(folder: string, name: string): string {
   mkdirSync(join(folder, 'sqlite'), { recursive: true });
-  return join(folder, 'sqlite', `${name}.${suffix}`);
+  return join(folder, 'sqlite', name);
 }

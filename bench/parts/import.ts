@@ -7,6 +7,7 @@ import { provideData } from '../market/market.ts';
 import type { PostgresCluster } from '../market/postgres-cluster.ts';
 import { runPds } from '../market/pds.ts';
 import type { BaseContext, Part } from '../measure/context.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
 
 const DATABASE = 'pds_import';
 
@@ -49,8 +50,11 @@ async function measureImport(context: BaseContext, engine: Engine, work: string,
 /** Leaves out SQLite's WAL file, whose size depends on which processes have the database open. */
 async function bytesOf(engine: Engine, url: string, postgres: PostgresCluster): Promise<number> {
   if (engine === 'sqlite') {
-    const catalog = url.replace(/^sqlite:/, '');
-    return statSync(catalog).size + statSync(catalog.replace(/\.sqlite$/, '.access.sqlite')).size;
+    // The log, and the newest catalog.
+    const path = url.replace(/^sqlite:/, '');
+    const catalogs = listCatalogFiles(path).map((file) => statSync(file));
+    const newest = catalogs.toSorted((one, other) => other.mtimeMs - one.mtimeMs)[0];
+    return statSync(path).size + (newest?.size ?? 0);
   }
   const text = 'select pg_database_size(current_database()) as bytes';
   const [row] = await postgres.query<{ bytes: string }>(DATABASE, text);

@@ -13,7 +13,6 @@ import {
   lastScope,
   revision,
   timestampOf,
-  timestampOfCatalog,
   type CatalogName,
   type EventName,
   type Revision,
@@ -35,19 +34,14 @@ export interface Head {
 }
 
 /** The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. Some index lookups. */
-export function headOf(engine: Engine): RawBuilder<Head> {
-  return sql<Head>`select ${catalogName(engine)} as catalog, ${lastScope(parameter('partner_id'))} as scope,
-    ${revision} as revision, ${newerScope} as newer`;
-}
+export const selectHead: RawBuilder<Head> = sql<Head>`select ${catalogName} as catalog,
+  ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision, ${newerScope} as newer`;
 
 /** The head, in a row of its own, and the rows of a query. */
-export function withHeadRow<Row>(
-  engine: Engine,
-  { columns, build }: Pick<Query<Row>, 'columns' | 'build'>,
-): RawBuilder<HeadOrRow<Row>> {
+export function withHeadRow<Row>({ columns, build }: Pick<Query<Row>, 'columns' | 'build'>): RawBuilder<HeadOrRow<Row>> {
   const nulls = columns.map((column) => sql`null as ${sql.ref(column)}`);
   return sql<HeadOrRow<Row>>`select head.catalog, head.scope, head.revision, head.newer, ${sql.join(nulls)}
-    from (${headOf(engine)}) as head
+    from (${selectHead}) as head
     union all
     select null, null, null, null, found.* from (${build()}) as found`;
 }
@@ -78,7 +72,7 @@ export interface SnapshotParts {
 }
 
 function lastEventOf({ catalog, partner }: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
-  return latestOf(timestampOfCatalog(catalog), timestampOf(partner.scopeEvent));
+  return latestOf(timestampOf(catalog), timestampOf(partner.scopeEvent));
 }
 
 /** One millisecond after the last event of a snapshot. */
@@ -138,7 +132,7 @@ export class Snapshot {
   async run<Row extends object>(query: Query<Row>, source: ReadSource = this.#parts.source): Promise<Row[]> {
     const rows = await this.#database.run(
       query.statementKey,
-      () => withHeadRow(this.engine, query),
+      () => withHeadRow(query),
       { ...query.values, ...this.#held },
       this.#parts.source === 'primary' ? 'primary' : source,
     );
@@ -160,7 +154,7 @@ export class Snapshot {
   async readTexts(statementKey: string, build: () => TextsToRead, values: ParameterValues): Promise<Texts> {
     const { head, ...texts } = await this.#database.readTexts(
       statementKey,
-      () => ({ head: headOf(this.engine), ...build() }),
+      () => ({ head: selectHead, ...build() }),
       { ...values, ...this.#held },
       this.#parts.source,
     );
@@ -172,7 +166,7 @@ export class Snapshot {
   async verify(): Promise<Head> {
     if (this.#head !== null) return this.#head;
     const { source } = this.#parts;
-    this.#check(firstRow(await this.#database.run('head', () => headOf(this.engine), this.#held, source)));
+    this.#check(firstRow(await this.#database.run('head', () => selectHead, this.#held, source)));
     return this.verify();
   }
 

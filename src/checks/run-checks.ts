@@ -57,7 +57,7 @@ export async function runChecks(
         );
   const others = [...replica, ...(await redis)];
   // Last, since it blocks this thread, during which the timeouts of other checks would pass.
-  const damage = files === null ? [] : checkFiles(files, isFull);
+  const damage = files === null ? [] : await checkFiles(files, isFull);
   return [...checkSettings(config), ...checkSharedPort(config), ...found, ...damage, ...index, ...others];
 }
 

@@ -1,15 +1,14 @@
 import { existsSync, statSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, resolve } from 'node:path';
 import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
-import { DatabaseUnavailableError } from '../database/database.ts';
+import { DatabaseUnavailableError, type OpenDatabase } from '../database/database.ts';
+import { listReleases } from '../database/event-log.ts';
+import { catalogPath, listCatalogFiles } from '../database/sqlite/catalog-files.ts';
 import {
   reasonNotUsable,
   refuseLoneFiles,
-  sqliteFiles,
-  type SqliteFiles,
   freeBytes,
-  logBytes,
   SMALL_BYTES,
   SqliteConnection,
 } from '../database/sqlite/sqlite-files.ts';
@@ -18,6 +17,9 @@ import { checkContents, EMPTY_ADVICE } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
 const about = 'database';
+
+/** Of the catalog's size: an import needs as much as the copy grows to. */
+const ROOM_SHARE = 1.25;
 
 /** Reported for each damaged file. */
 const MAX_PROBLEMS = 3;
@@ -34,70 +36,92 @@ export async function checkSqlite(
   clock: Clock,
 ): Promise<{ findings: Finding[]; isUsable: boolean; isReadable: boolean }> {
   const unreadable = (finding: Finding) => ({ findings: [finding], isUsable: false, isReadable: false });
-  const files = sqliteFiles(path);
-  const both = [files.catalog, files.access];
-  // Commands create the last folder of the path together with the files.
+  // Commands create the last folder of the path together with the file.
   const folder = dirname(resolve(path));
-  const problem = existsSync(folder) ? both.map(reasonNotUsable).find((reason) => reason !== null) : null;
-  if (problem != null) return unreadable(fail(about, problem, UNUSABLE_ADVICE));
-  if (!both.every((file) => existsSync(file))) return unreadable(checkMissing(files, folder));
+  const problem = existsSync(folder) ? reasonNotUsable(path) : null;
+  if (problem !== null) return unreadable(fail(about, problem, UNUSABLE_ADVICE));
+  if (!existsSync(path)) return unreadable(checkMissing(path, folder));
   try {
     await using database = openForServing({ engine: 'sqlite', path });
     const { findings: contents, isReadable } = await checkContents(database, environment, clock);
-    const access = ok(about, `${both.join(' and ')} are readable and writable`);
-    return { findings: [access, checkRoom(folder, files), ...contents], isUsable: true, isReadable };
+    const access = ok(about, `${path} is readable and writable`);
+    const files = await checkCatalogs(database, path, folder);
+    return { findings: [access, ...files, ...contents], isUsable: true, isReadable };
   } catch (error) {
     if (!(error instanceof DatabaseUnavailableError)) throw error;
     return unreadable(fail(about, error.message, UNUSABLE_ADVICE));
   }
 }
 
-function checkMissing(files: SqliteFiles, folder: string): Finding {
+function checkMissing(path: string, folder: string): Finding {
   try {
-    refuseLoneFiles(files);
+    refuseLoneFiles(path);
   } catch (error) {
     if (!(error instanceof DatabaseUnavailableError)) throw error;
-    return fail(about, error.message, 'Restore both files together; their contents were not checked.');
+    return fail(about, error.message, 'Restore a backup; its contents were not checked.');
   }
   if (!existsSync(folder)) {
-    const missing = reasonNotUsable(existsSync(dirname(folder)) ? folder : files.catalog);
+    const missing = reasonNotUsable(existsSync(dirname(folder)) ? folder : path);
     if (missing !== null)
       return fail(about, missing, 'Create the folder: only the last folder of the path is created automatically.');
   }
-  return warn(about, `${files.catalog} does not exist yet`, EMPTY_ADVICE);
+  return warn(about, `${path} does not exist yet`, EMPTY_ADVICE);
 }
 
-function checkRoom(folder: string, { catalog }: SqliteFiles): Finding {
-  const free = freeBytes(catalog);
-  const bytes = statSync(catalog).size;
-  const log = logBytes(catalog);
-  const logText = log > SMALL_BYTES ? `, its write-ahead log ${sizeText(log)}` : '';
-  const message = `${sizeText(free)} free in ${folder}; the catalog is ${sizeText(bytes)}${logText}`;
-  if (free > bytes) return ok('disk', message);
-  if (free > SMALL_BYTES)
-    return warn(
-      'disk',
-      message,
-      'Free some space: an import or a restore can need as much space as the catalog again.',
-    );
+/** Reports the room for the next import, and catalogs that nothing names. */
+async function checkCatalogs(database: OpenDatabase, path: string, folder: string): Promise<Finding[]> {
+  const { catalogFiles } = database;
+  if (catalogFiles === undefined) return [];
+  const name = catalogFiles.attachCurrent();
+  const bytes = name === null ? 0 : statSync(catalogPath(path, name)).size;
+  const findings = [checkRoom(folder, freeBytes(path), bytes)];
+  const named = await listNamedFiles(database);
+  const unused = listCatalogFiles(path).filter((file) => !named.has(basename(file)));
+  if (unused.length > 0) {
+    const advice = 'A running import makes one. Those of an import that was killed are deleted by the next one.';
+    findings.push(warn('files', `no release names ${unused.map((file) => basename(file)).join(', ')}`, advice));
+  }
+  return findings;
+}
+
+async function listNamedFiles(database: OpenDatabase): Promise<Set<string>> {
+  const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
+  return new Set(releases.flatMap(({ file }) => file ?? []));
+}
+
+function checkRoom(folder: string, free: number, bytes: number): Finding {
+  const message = `${sizeText(free)} free in ${folder}; the catalog is ${sizeText(bytes)}`;
+  if (free > ROOM_SHARE * bytes + SMALL_BYTES) return ok('disk', message);
+  if (free > SMALL_BYTES) {
+    return warn('disk', message, 'Free some space: the next import copies the catalog, and the copy can grow.');
+  }
   return fail('disk', message, 'Free at least 1 MB now: without it, revoking a key can fail, and imports do.');
 }
 
 /**
- * Lets SQLite check the structure of both files, in full also each index against its table. Reads all of them, which
+ * Lets SQLite check the structure of the file and of the current catalog, in full also each index against its table. Reads all of them, which
  * takes a second or two per GB if they are in memory.
  */
-export function checkFiles(path: string, isFull: boolean): Finding[] {
-  const { catalog, access } = sqliteFiles(path);
-  const failed = [catalog, access].flatMap((file) => {
+export async function checkFiles(path: string, isFull: boolean): Promise<Finding[]> {
+  const failed = (await listUsedFiles(path)).flatMap((file) => {
     const problem = findDamage(file, isFull ? 'integrity_check' : 'quick_check');
     const advice =
-      'Stop the service, and restore both files from a backup. Look for the cause, such as a failing disk.';
+      'Stop the service, and restore a backup. Look for the cause, such as a failing disk.';
     return problem === null ? [] : [fail('files', `${file} is damaged: ${problem}`, advice)];
   });
   if (failed.length > 0) return failed;
   const found = isFull ? 'no damage, and its indexes match its tables' : 'no damage; --full also checks its indexes';
   return [ok('files', `SQLite found ${found}`)];
+}
+
+async function listUsedFiles(path: string): Promise<string[]> {
+  try {
+    await using database = openForServing({ engine: 'sqlite', path });
+    const name = database.catalogFiles?.attachCurrent() ?? null;
+    return name === null ? [path] : [path, catalogPath(path, name)];
+  } catch {
+    return [path];
+  }
 }
 
 function findDamage(file: string, pragma: 'quick_check' | 'integrity_check'): string | null {

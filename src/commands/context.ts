@@ -6,7 +6,6 @@ import { databaseName, hasLog, isMissing } from '../database/configured.ts';
 import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from '../database/database.ts';
 import { openForCommands, openForServing } from '../database/open.ts';
 import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
-import { completeCutOff } from '../database/event-log.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
   haveCreated,
@@ -82,9 +81,6 @@ export async function withDatabase<T>(
   const prepares = shouldPrepare && !isDryRun;
   const ran = prepares ? await prepareDatabase(database, config, output, mayUpgrade) : [];
   const isNew = haveCreated(ran);
-  const cutOff = prepares ? await completeCutOff(database) : null;
-  if (cutOff !== null)
-    output.note(`Completed the import published at ${cutOff}, which was interrupted after its commit.`);
   if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${TIMELINE_WARNING}`);
   const result = await work({ config, database, clock: Date.now, output });
   // Reported, since an empty database is often the wrong one.
@@ -135,11 +131,12 @@ export function displayNameOf(database: DatabaseConfig): string {
 const MAX_NAME_LENGTH = 100;
 
 /** The user running this process, according to the operating system. */
-export function operatorOfProcess({ auditRetentionDays }: Config): Operator {
+export function operatorOfProcess({ auditRetentionDays, keepReleases }: Config): Operator {
   const who = `${nameOfUser()}@${hostname()}`;
   // Only a hint: the user can set this environment variable to any name.
   const sudoUser = process.env['SUDO_USER'];
-  return { name: sudoUser === undefined ? who : `${who} (sudo by ${asWord(sudoUser)})`, auditRetentionDays };
+  const name = sudoUser === undefined ? who : `${who} (sudo by ${asWord(sudoUser)})`;
+  return { name, auditRetentionDays, keepReleases };
 }
 
 function nameOfUser(): string {

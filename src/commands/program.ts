@@ -29,6 +29,11 @@ const WRONG_USAGE = 2;
 const MAX_DAYS = 36_500;
 const DEFAULT_DAYS = 30;
 
+const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
+const MAX_RELEASES = 100_000;
+const DEFAULT_RELEASES = 20;
+const MAX_BACKUPS = 10_000;
+
 const convertActions = () => import('./actions/convert.ts');
 const recoveryActions = () => import('./actions/recovery.ts');
 const databaseActions = () => import('./actions/database.ts');
@@ -176,7 +181,8 @@ addCommand(program, 'transfer', 'copy everything from SQLite into an empty Postg
 program.commandsGroup('Backup and recovery:');
 
 addCommand(program, 'backup', 'copy a SQLite database while servers run')
-  .argument('<dir>', 'a directory that does not exist yet')
+  .argument('<dir>', 'a directory that does not exist yet, or with --keep one of dated backups')
+  .option('--keep <n>', 'make a dated backup in the directory, and remove all but the last n', wholeNumber(1, MAX_BACKUPS))
   .action(run(async () => (await recoveryActions()).backupDatabase));
 
 addCommand(program, 'restore', 'replace the catalog of a SQLite database with a backup')
@@ -185,6 +191,19 @@ addCommand(program, 'restore', 'replace the catalog of a SQLite database with a 
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
   .option('--yes', 'do not ask for confirmation')
   .action(run(async () => (await recoveryActions()).restoreDatabase));
+
+addCommand(program, 'releases', 'list releases, and which of them "pds rollback" can go back to')
+  .option('--limit <n>', 'number of releases to list', wholeNumber(1, MAX_RELEASES), DEFAULT_RELEASES)
+  .action(onDatabase(async () => (await recoveryActions()).listDatabaseReleases));
+
+addCommand(program, 'rollback', 'go back to the records of an earlier release (SQLite)')
+  .argument('[release]', 'its number (default: the one that the current release was made from)', wholeNumber(1, MAX_NUMBER))
+  .option('--yes', 'do not ask for confirmation')
+  .hook('preAction', (command) => {
+    const typed = ['pds rollback', ...command.args].join(' ');
+    requireAnswer(command, 'every partner reads all records again after a rollback', `Run "${typed} --yes"`);
+  })
+  .action(onDatabase(async () => (await recoveryActions()).rollbackDatabase));
 
 addCommand(program, 'recover', 'resume service after lost changes')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { OperatorError } from '../operator-error.ts';
-import type { Database } from './database.ts';
-import { SQLITE_BUSY, sqliteCode } from './sqlite/sqlite-files.ts';
+import type { CatalogFiles, Database } from './database.ts';
 
 /** Callbacks of work that holds the catalog's lock. */
 export interface WorkHooks {
@@ -22,46 +21,46 @@ const RETRY_MS = 200;
 const IMPORT_LOCK = 0x70647302;
 
 /**
- * Makes this transaction the only import: takes the write lock of SQLite's catalog file, or an advisory lock on
- * PostgreSQL that does not block readers, keys or grants. Held until the transaction ends.
+ * Makes this transaction the only import on PostgreSQL, by an advisory lock that does not block readers, keys or grants.
+ * Held until the transaction ends. On SQLite see `lockFiles`.
  *
  * @throws OperatorError after a minute.
  */
-export async function lockCatalog(
-  transaction: Database,
-  { onWaiting, throwIfInterrupted }: Pick<WorkHooks, 'onWaiting' | 'throwIfInterrupted'>,
-): Promise<void> {
+export async function lockCatalog(transaction: Database, hooks: WaitHooks): Promise<void> {
+  if (transaction.engine === 'sqlite') return;
   await endWithClient(transaction);
-  const tryLock = transaction.engine === 'sqlite' ? trySqliteLock : tryPostgresLock;
+  await retry(async () => {
+    const { rows } = await sql<{ locked: boolean }>`
+      select pg_try_advisory_xact_lock(${IMPORT_LOCK}::bigint) as locked`.execute(transaction.kysely);
+    return rows[0]?.locked === true ? true : null;
+  }, hooks);
+}
+
+/**
+ * Takes SQLite's lock for changes of the catalog. It blocks neither readers nor keys nor grants.
+ *
+ * @throws OperatorError after a minute.
+ */
+export function lockFiles(files: CatalogFiles, hooks: WaitHooks): Promise<Disposable> {
+  return retry(() => files.tryLock(), hooks);
+}
+
+type WaitHooks = Pick<WorkHooks, 'onWaiting' | 'throwIfInterrupted'>;
+
+async function retry<T>(
+  attemptLock: () => T | null | Promise<T | null>,
+  { onWaiting, throwIfInterrupted }: WaitHooks,
+): Promise<T> {
   const deadlineMs = performance.now() + PATIENCE_MS;
-  for (let attempt = 0; !(await tryLock(transaction)); attempt += 1) {
+  for (let attempt = 0; ; attempt += 1) {
+    const lock = await attemptLock();
+    if (lock !== null) return lock;
     if (attempt === 0) onWaiting?.();
     if (performance.now() > deadlineMs) {
       throw new OperatorError('another import has been running for over a minute: try again once it has finished');
     }
     await sleep(RETRY_MS);
     throwIfInterrupted?.();
-  }
-}
-
-async function tryPostgresLock({ kysely }: Database): Promise<boolean> {
-  const { rows } = await sql<{ locked: boolean }>`
-    select pg_try_advisory_xact_lock(${IMPORT_LOCK}::bigint) as locked`.execute(kysely);
-  return rows[0]?.locked === true;
-}
-
-async function trySqliteLock({ kysely }: Database): Promise<boolean> {
-  const setTimeoutMs = (ms: number) => sql.raw(`pragma busy_timeout = ${ms}`).execute(kysely);
-  const { rows } = await sql<{ timeout: number }>`pragma busy_timeout`.execute(kysely);
-  await setTimeoutMs(0);
-  try {
-    await sql`update catalog.migrations set number = number where false`.execute(kysely);
-    return true;
-  } catch (error) {
-    if (sqliteCode(error) === SQLITE_BUSY) return false;
-    throw error;
-  } finally {
-    await setTimeoutMs(rows[0]?.timeout ?? 0);
   }
 }
 

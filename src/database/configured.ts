@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import type { DatabaseConfig } from '../config.ts';
 import { displayUrlOf } from '../printable.ts';
 import { describePostgresError } from './postgres/postgres-errors.ts';
-import { describeSqliteError, hasSqliteFiles, logBytes, sqliteFiles } from './sqlite/sqlite-files.ts';
+import { describeSqliteError, formerAccessFile, hasSqliteFile } from './sqlite/sqlite-files.ts';
 
 // A configured database that is not open. Nothing here loads a driver or Kysely, which takes half of a short command's time.
 
@@ -19,7 +19,7 @@ export function byEngine<T>(
   return config.engine === 'sqlite' ? functions.sqlite(config) : functions.postgres(config);
 }
 
-/** The path of SQLite's catalog; null for a database on a server, which has tools of its own to copy it. */
+/** The path of SQLite's file; null for a database on a server, which has tools of its own to copy it. */
 export function pathOf(config: DatabaseConfig): string | null {
   return byEngine(config, { sqlite: ({ path }) => path, postgres: () => null });
 }
@@ -35,7 +35,7 @@ export function databaseName(config: DatabaseConfig): string {
  * @throws DatabaseUnavailableError if it could not be created.
  */
 export function isMissing(config: DatabaseConfig): boolean {
-  return byEngine(config, { sqlite: ({ path }) => !hasSqliteFiles(sqliteFiles(path)), postgres: () => false });
+  return byEngine(config, { sqlite: ({ path }) => !hasSqliteFile(path), postgres: () => false });
 }
 
 /**
@@ -45,18 +45,16 @@ export function isMissing(config: DatabaseConfig): boolean {
 export function hasLog(config: DatabaseConfig): boolean {
   const path = pathOf(config);
   if (path === null) return false;
-  const { catalog, access } = sqliteFiles(path);
   // If the folder cannot be read, opening the database reports that.
-  return [catalog, access].some((file) => existsSync(`${file}-wal`) && logBytes(file) > 0);
+  return [path, formerAccessFile(path)].some(
+    (file) => existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0,
+  );
 }
 
 /** Describes an error of a database for operators, and what to do; null if it is another error. Without secrets. */
 export function describeDatabaseError(error: Error, config: DatabaseConfig): string | null {
   return byEngine(config, {
-    sqlite: ({ path }) => {
-      const { catalog, access } = sqliteFiles(path);
-      return describeSqliteError(error, [catalog, access]);
-    },
+    sqlite: ({ path }) => describeSqliteError(error, [path], `${path} or its catalog`),
     postgres: ({ url }) => describePostgresError(error, displayUrlOf(url)),
   });
 }

@@ -16,6 +16,8 @@ export interface Operator {
   /** The operating system's user and the machine: `alice@host`. */
   readonly name: string;
   readonly auditRetentionDays: number;
+  /** The releases whose catalogs SQLite keeps. */
+  readonly keepReleases?: number;
 }
 
 /** A database of either engine, or a transaction on it. */
@@ -30,13 +32,56 @@ export interface Database {
   readonly runEach?: (text: string, parameterLists: Iterable<readonly unknown[]>) => void;
   /** PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert. */
   readonly copyRows?: CopyRows;
+  /** The catalogs of a database of SQLite; absent on PostgreSQL, and on drafts. */
+  readonly catalogFiles?: CatalogFiles;
+}
+
+/** The files beside a database of SQLite: each is a catalog that never changes again once the log names it. */
+export interface CatalogFiles {
+  /** Of the file with the log. */
+  readonly path: string;
+  /** Takes the lock under which catalogs are created, named and deleted; null if another process has it. */
+  tryLock(): Disposable | null;
   /**
-   * Reads a row of `access` outside of the open transaction. SQLite only, where reading it inside would keep the
-   * transaction from writing it later.
+   * Attaches the catalog that the log's last release or reset names, if another is attached. Not in a transaction.
+   *
+   * @returns its name; null before the first release.
    */
-  readonly readBeside?: (statement: string) => Readonly<Record<string, unknown>> | undefined;
-  /** Empties the catalog's WAL; false if a reader prevents it. SQLite only, on databases opened for a command. */
-  readonly emptyLog?: () => boolean;
+  attachCurrent(): string | null;
+  /**
+   * Opens the attached catalog for changes, which go to a copy.
+   *
+   * @param number of the release or reset that will name it.
+   * @param source the path of a catalog to copy instead, at once.
+   */
+  openDraft(number: number, source?: string): CatalogDraft;
+  /** Deletes all catalogs but these. Call it under the lock. */
+  deleteOthers(used: ReadonlySet<string>): void;
+}
+
+/** The two files of a SQLite database of version 1.3. */
+export interface FormerFiles {
+  /** Of the catalog. */
+  readonly path: string;
+  /** Closes both, since an upgrade needs them for itself. */
+  detach(): void;
+  /** Opens them again after an upgrade that failed. */
+  attach(): void;
+  /** Opens the upgraded database in their place. */
+  attachUpgraded(): CatalogFiles;
+}
+
+/** A catalog that is being made. */
+export interface CatalogDraft {
+  /** Has the catalog alone, not `access`. The first change copies the catalog. */
+  readonly database: Database;
+  /** Commits the changes, and waits until they are on disk. Returns the file's name. */
+  complete(): string;
+  /** Adds the release to the completed file. */
+  stamp(release: number, at: string): void;
+  /** Removes the copy, if there is one. */
+  discard(): void;
+  close(): void;
 }
 
 /**
@@ -92,6 +137,8 @@ export interface OpenDatabase extends Database, AsyncDisposable {
   readRevision(): Promise<Revision>;
   /** Call it if a client has seen newer data than `run` returned: the primary is read until a replica is current. */
   bypassReplicas(): void;
+  /** Of a SQLite database of version 1.3, which can only be read and upgraded. */
+  readonly formerFiles?: FormerFiles | undefined;
   /** The primary first. Absent on SQLite and on databases opened for a command. */
   readonly servers?: () => readonly ServerState[];
   close(): Promise<void>;
@@ -173,7 +220,7 @@ export async function inTransaction<T>(database: Database, work: (transaction: D
     await transaction.commit().execute();
     return result;
   } catch (error) {
-    await rollBack(database, transaction);
+    await rollBack(transaction);
     throw error;
   }
 }
@@ -186,22 +233,15 @@ export async function inSnapshot<T>(database: Database, work: (snapshot: Databas
   try {
     return await work({ ...database, kysely: transaction });
   } finally {
-    await endTransaction(transaction);
+    await rollBack(transaction);
   }
 }
 
-/** Rolls back, and gives back the disk space that was taken. Does not throw, so that callers report their own error. */
-export async function rollBack(database: Database, transaction: ControlledTransaction<Tables>): Promise<void> {
-  await endTransaction(transaction);
-  try {
-    database.emptyLog?.();
-  } catch {
-    // The next import, or the next command on a full disk, tries again.
-  }
-}
-
-/** Ignores errors: SQLite rolls back by itself when the disk is full, PostgreSQL when the connection is lost. */
-async function endTransaction(transaction: ControlledTransaction<Tables>): Promise<void> {
+/**
+ * Rolls back. Does not throw, so that callers report their own error: SQLite rolls back by itself when the disk is full,
+ * PostgreSQL when the connection is lost.
+ */
+export async function rollBack(transaction: ControlledTransaction<Tables>): Promise<void> {
   if (transaction.isCommitted || transaction.isRolledBack) return;
   await transaction
     .rollback()

@@ -19,7 +19,7 @@ const LOG_LOCK = 0x70647303;
 /** An event to append, at the timestamp that `lockLog` returned. */
 export type NewEvent =
   /** The number is that of `nextReleaseNumber`. */
-  | { readonly what: 'release' | 'reset'; readonly number: number }
+  | ({ readonly what: 'release' | 'reset'; readonly number: number } & Pick<EventRow, 'file' | 'made_from'>)
   | { readonly what: 'scope'; readonly partnerId: number; readonly narrows: EventRow['narrows'] }
   | { readonly what: 'partner' | 'key'; readonly partnerId: number };
 
@@ -27,113 +27,77 @@ export type NewEvent =
  * Locks the log until the transaction ends, so that events become visible in the order of their timestamps: lock late,
  * commit soon. Nothing is appended unless `appendEvent` is called.
  *
- * On SQLite it must be the transaction's first statement on `access`, and completes a release that was cut off between
- * the commits of the two files.
+ * On SQLite it must be the transaction's first statement on `access`, which waits only if it writes.
  *
- * @param after a timestamp that the next event must exceed, if the database does not hold all earlier ones.
+ * @param after a timestamp that the next event must exceed, if the log does not hold all earlier ones.
  * @returns the timestamp of the next event: at least two milliseconds after every earlier one, even if the clock
  *   stepped back.
  */
 export async function lockLog(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
-  await takeLock(transaction);
-  const { logged, published } = await readLastEvents(transaction);
-  const earliest = addMilliseconds(latestOf(logged, published, after), MIN_DISTANCE_MS);
-  return latestOf(formatTimestamp(clock()), earliest);
-}
-
-/** Returns the timestamp of the last release that was completed; null for none. */
-async function takeLock(transaction: Database): Promise<string | null> {
   const { engine, kysely } = transaction;
-  if (engine === 'postgres') {
-    // A statement of its own: one that waited for the lock would still read what was there before.
-    await sql`select pg_advisory_xact_lock(${LOG_LOCK}::bigint)`.execute(kysely);
-    return null;
-  }
-  await sql`update access.events set at = at where false`.execute(kysely);
-  const cutOff = await readCutOff(transaction);
-  for (const { at, release } of cutOff) {
-    const event = { at, token: randomUUID(), what: 'release', partner_id: null, narrows: null, release } as const;
-    await insertEvent(transaction, event);
-  }
-  return cutOff.at(-1)?.at ?? null;
+  // A statement of its own: one that waited for the lock would still read what was there before.
+  if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${LOG_LOCK}::bigint)`.execute(kysely);
+  else await sql`update access.events set at = at where false`.execute(kysely);
+  const { rows } = await sql<{ last: string | null }>`select max(at) as last from access.events`.execute(kysely);
+  const earliest = addMilliseconds(latestOf(firstRow(rows).last ?? EPOCH, after), MIN_DISTANCE_MS);
+  return latestOf(formatTimestamp(clock()), earliest);
 }
 
 /** Appends an event. Call it once in a transaction, with the log locked. */
 export async function appendEvent(transaction: Database, at: string, event: NewEvent): Promise<void> {
   const isRelease = 'number' in event;
-  await insertEvent(transaction, {
+  const row: EventRow = {
     at,
     token: randomUUID(),
     what: event.what,
     partner_id: isRelease ? null : event.partnerId,
     narrows: 'narrows' in event ? event.narrows : null,
     release: isRelease ? event.number : await readLoggedRelease(transaction),
-  });
-}
-
-async function insertEvent({ kysely }: Database, event: EventRow): Promise<void> {
-  await kysely.insertInto('access.events').values(event).execute();
+    file: isRelease ? event.file : null,
+    made_from: isRelease ? event.made_from : null,
+  };
+  await transaction.kysely.insertInto('access.events').values(row).execute();
 }
 
 async function readLoggedRelease({ kysely }: Database): Promise<number> {
-  const { rows } = await sql.raw<{ release: number }>(LAST_RELEASE).execute(kysely);
+  const { rows } = await sql<{ release: number }>`select coalesce(
+    (select release from access.events where partner_id is null order by at desc limit 1), 0) as release`.execute(kysely);
   return firstRow(rows).release;
 }
 
-/** Reads the number of the last release or reset in the log as one row with a `release`; 0 before the first. */
-const LAST_RELEASE = `select coalesce(
-  (select release from access.events where partner_id is null order by at desc limit 1), 0) as release`;
-
-/** The next number of a release or reset. The lock of `lockCatalog` keeps others from taking it. */
+/** The next number of a release or reset. The lock of imports keeps others from taking it. */
 export async function nextReleaseNumber(database: Database): Promise<number> {
-  const { kysely, readBeside } = database;
-  // A transaction of SQLite that has read the log could no longer append to it, if anything is appended meanwhile.
-  const logged = readBeside?.(LAST_RELEASE)?.['release'] ?? (await readLoggedRelease(database));
+  const logged = await readLoggedRelease(database);
   const { rows } = await sql<{ last: number }>`
-    select coalesce(max(number), 0) as last from catalog.releases`.execute(kysely);
-  return Math.max(Number(logged), firstRow(rows).last) + 1;
+    select coalesce(max(number), 0) as last from catalog.releases`.execute(database.kysely);
+  return Math.max(logged, firstRow(rows).last) + 1;
 }
 
-/** The timestamps of the last events, as each group of tables knows them; the epoch before the first. */
-interface LastEvents {
-  /** Of the last release in `catalog`. */
-  readonly published: string;
-  /** Of the last event in the log. */
-  readonly logged: string;
-}
+/** A release or reset. On SQLite it names a catalog, unless it came before the first release. */
+export type ReleaseEvent = Pick<EventRow, 'at' | 'what' | 'release' | 'file' | 'made_from'>;
 
-/** Reads the last events. On SQLite, which reads one file after the other, a release can be in one of them only. */
-async function readLastEvents({ kysely }: Database): Promise<LastEvents> {
-  const { rows } = await sql<LastEvents>`select
-    coalesce((select max(at) from catalog.releases), ${sql.lit(EPOCH)}) as published,
-    coalesce((select max(at) from access.events), ${sql.lit(EPOCH)}) as logged`.execute(kysely);
-  return firstRow(rows);
-}
-
-/** The timestamp of the last event; the epoch before the first. */
-export async function readLastEvent(database: Database): Promise<string> {
-  const { published, logged } = await readLastEvents(database);
-  return latestOf(published, logged);
-}
-
-/**
- * Appends a release that is in `catalog` but not in the log, because the importing process died between SQLite's two
- * commits. Partners see the new records already, but servers still serve stale cache entries, since only the log
- * signals a change.
- *
- * @returns the release's timestamp; null if there is none to complete.
- */
-export async function completeCutOff(database: Database): Promise<string | null> {
-  if (database.engine === 'postgres' || (await readCutOff(database)).length === 0) return null;
-  // Waits for an import that is between its two commits: it holds the lock on the log until the second.
-  return inTransaction(database, takeLock);
-}
-
-/** The releases in the catalog that are later than the log. */
-async function readCutOff({ kysely }: Database): Promise<{ at: string; release: number }[]> {
-  const { rows } = await sql<{ at: string; release: number }>`select at, number as release from catalog.releases
-    where at > coalesce((select max(at) from access.events), '') order by at`.execute(kysely);
+/** The last releases and resets, the newest first. */
+export async function listReleases({ kysely }: Database, limit: number): Promise<ReleaseEvent[]> {
+  const { rows } = await sql<ReleaseEvent>`select at, what, release, file, made_from from access.events
+    where partner_id is null order by at desc limit ${limit}`.execute(kysely);
   return rows;
+}
+
+/** The last release or reset; null before the first. */
+export async function findLastRelease(database: Database): Promise<ReleaseEvent | null> {
+  return (await listReleases(database, 1))[0] ?? null;
+}
+
+/** The timestamp of the last release in the catalog; the epoch before the first. */
+export async function readPublishedAt({ kysely }: Database): Promise<string> {
+  const { rows } = await sql<{ last: string | null }>`select max(at) as last from catalog.releases`.execute(kysely);
+  return firstRow(rows).last ?? EPOCH;
+}
+
+/** The timestamp of the last event; the epoch before the first. The catalog of a restored database can be later. */
+export async function readLastEvent(database: Database): Promise<string> {
+  const { rows } = await sql<{ last: string | null }>`select max(at) as last from access.events`.execute(database.kysely);
+  return latestOf(firstRow(rows).last ?? EPOCH, await readPublishedAt(database));
 }
 
 /**
@@ -143,11 +107,14 @@ async function readCutOff({ kysely }: Database): Promise<{ at: string; release: 
  * Deleted watermarks are unknown from then on, and so are those that stay if releases after them are deleted. So nobody
  * needs the departures of earlier releases any more.
  *
+ * @param keptFiles the number of catalogs that SQLite keeps: events that name them stay, so that a rollback finds them.
  * @returns the number of that release or reset; 0 if there is none.
  */
-export function pruneLog(database: Database, before: string): Promise<number> {
+export function pruneLog(database: Database, before: string, keptFiles: number): Promise<number> {
   return inTransaction(database, async ({ kysely }) => {
-    const isOld = sql`partner_id is null and at < ${before}`;
+    const isOld = sql`partner_id is null and at < ${before} and at <= coalesce((select min(at) from (
+      select max(at) as at from access.events where partner_id is null and file is not null
+      group by file order by max(at) desc limit ${keptFiles}) as kept), ${before})`;
     await sql`delete from access.events as event
       where at < (select max(at) from access.events where ${isOld})
         and at <> coalesce((select max(at) from access.events where partner_id is null and what = 'reset'), '')

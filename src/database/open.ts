@@ -29,7 +29,7 @@ export function openForCommands(config: DatabaseConfig, operator?: Operator): Op
     sqlite: ({ path }) => openSqlite(path, 'write'),
     postgres: ({ url }) => openPostgresForCommands(url),
   });
-  return operator === undefined ? opened : { ...opened, operator };
+  return operator === undefined ? opened : Object.assign(opened, { operator });
 }
 
 /** Opens a database for reads that take longer than a request can. */

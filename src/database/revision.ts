@@ -1,6 +1,5 @@
 import { sql, type Kysely, type RawBuilder } from 'kysely';
 import { EPOCH } from '../timestamp.ts';
-import type { Engine } from './database.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -31,32 +30,10 @@ export const READ_REVISION = `select ${nameOfLast('')} as revision`;
 
 export const revision: RawBuilder<Revision> = sql<Revision>`${sql.raw(nameOfLast(''))}`;
 
-/** Names a catalog: its release, or the reset after it. See `catalogName`. */
-export type CatalogName = string;
+/** Names a catalog: the last release or reset. */
+export type CatalogName = EventName;
 
-/**
- * Names the catalog: the last release or reset.
- *
- * SQLite reads its two files one after the other. If `catalog` and the log differ in their last release, a release came
- * in between, or a process died between its two commits: then the name also has the timestamp of the release in
- * `catalog`. Such a catalog is as good as any other, if it was named before it is read: the log had been locked by then.
- */
-export function catalogName(engine: Engine): RawBuilder<CatalogName> {
-  if (engine === 'postgres') return sql<CatalogName>`${sql.raw(nameOfLast('where partner_id is null'))}`;
-  return sql<CatalogName>`(select coalesce(last.at || ' ' || last.token, '') || case
-      when last.what = 'reset' and coalesce(published.at, '') < last.at then ''
-      when coalesce(last.what, '') <> 'reset' and coalesce(published.number, 0) = coalesce(last.release, 0) then ''
-      else ' ' || coalesce(published.at, ${sql.lit(EPOCH)}) end
-    from (select 1 as one) as one
-    left join (select at, token, what, release from access.events where partner_id is null
-      order by at desc limit 1) as last on true
-    left join (select at, number from catalog.releases order by at desc limit 1) as published on true)`;
-}
-
-/** The timestamp of a named catalog: of its records, if SQLite's files differ. */
-export function timestampOfCatalog(name: CatalogName): string {
-  return name.split(' ').findLast((part) => part.endsWith('Z')) ?? EPOCH;
-}
+export const catalogName: RawBuilder<CatalogName> = sql<CatalogName>`${sql.raw(nameOfLast('where partner_id is null'))}`;
 
 /** The last change of what a partner can see. */
 export function lastScope(partnerId: RawBuilder<unknown>): RawBuilder<EventName> {

@@ -146,6 +146,10 @@ export interface EventRow {
   narrows: Narrowing | null;
   /** The number of the last release or reset, this one included. They are counted together. */
   release: number;
+  /** The catalog of a release or reset, beside the log's file. Null on PostgreSQL, and before the first release. */
+  file: string | null;
+  /** The release or reset that the file was copied from; null as `file`, and for one that was not. */
+  made_from: number | null;
 }
 
 interface PartnerRow {

@@ -3,7 +3,7 @@ import type { PartnerDirectory } from '../access/partner-directory.ts';
 import { parseScope } from '../access/partner-records.ts';
 import { OtherSnapshotError, Snapshot, watermarkOf, type Head } from '../access/snapshot.ts';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
-import { timestampOf, timestampOfCatalog, type CatalogName, type Revision } from '../database/revision.ts';
+import { timestampOf, type CatalogName, type Revision } from '../database/revision.ts';
 import { callerOf, checkPermission } from '../http/request/pipeline.ts';
 import { unauthorized } from '../http/response/errors.ts';
 
@@ -106,7 +106,7 @@ export class Snapshots {
 /** Whether a head names an event before one of the snapshot, or another of the same time. */
 function isEarlier(head: Head, { catalog, partner: { scopeEvent } }: Snapshot): boolean {
   return (
-    (head.catalog !== catalog && timestampOfCatalog(head.catalog) <= timestampOfCatalog(catalog)) ||
+    (head.catalog !== catalog && timestampOf(head.catalog) <= timestampOf(catalog)) ||
     (head.scope !== scopeEvent && timestampOf(head.scope) <= timestampOf(scopeEvent))
   );
 }

@@ -3,15 +3,15 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { findIdleGrants, listGrantedPartners, type GrantedPartner, type IdleGrants } from '../access/grant-check.ts';
 import { writeAuditEntry } from '../database/audit.ts';
-import { rollBack, type Database, type OpenDatabase } from '../database/database.ts';
+import { changeCatalog, keptReleases, type CatalogEvent } from '../database/catalog-change.ts';
+import type { Database, OpenDatabase } from '../database/database.ts';
 import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
 import { IndexChanges } from '../index/write/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
 import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
-import { nextReleaseNumber, pruneLog } from '../database/event-log.ts';
-import { completeRelease } from './releases.ts';
+import { pruneLog } from '../database/event-log.ts';
 import { vacuum } from '../database/vacuum.ts';
-import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
+import type { WorkHooks } from '../database/catalog-lock.ts';
 import { ConsentRequiredError, describeConsequences } from './consent.ts';
 import { findLostAccess } from './write/lost-access.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
@@ -57,8 +57,6 @@ export interface ImportReport {
 /**
  * Publishes sources atomically: readers see all of it at once, or nothing. If nothing changed, nothing is published.
  *
- * The commit timestamp is drawn last, just before the commit, under the lock that grants also take. SQLite commits its
- * two files one after the other, the catalog first: a reader that sees the release in the log finds it in `catalog`.
  * Old events are deleted before, in a transaction of their own: a watermark that the log has must find its departures.
  *
  * @throws ImportRefusedError with the input's problems; nothing was written.
@@ -71,26 +69,19 @@ export async function publish(
   sources: readonly Source[],
   options: PublishOptions,
 ): Promise<ImportReport> {
-  // Before the transaction, which must not read `access` until its last step: see `lockLog`.
+  // Before the change of the catalog, which must not use `access`.
   const partners = await listGrantedPartners(database);
   const { clock, removalsDays, dryRun } = options;
   const isPruned = removalsDays !== undefined && dryRun !== true;
-  const oldest = isPruned ? await pruneLog(database, formatTimestamp(clock() - removalsDays * DAY_MS)) : 0;
-  const transaction = await database.kysely.startTransaction().execute();
-  try {
-    const report = await publishWithin({ ...database, kysely: transaction }, sources, { partners, oldest }, options);
-    await pauseOf(options)();
-    if (report.timestamp !== null) options.onCommit?.();
-    await (report.timestamp === null ? rollBack(database, transaction) : transaction.commit().execute());
-    const changes = changesIn(Object.values(report.kinds)) + report.rerendered;
-    // Also after an import that changed nothing: an earlier cleanup may have failed.
-    const vacuumProblem = options.dryRun === true ? null : await vacuum(database, changes).catch(() => null);
-    if (vacuumProblem !== null) report.notes.push(vacuumProblem);
-    return report;
-  } catch (error) {
-    await rollBack(database, transaction);
-    throw error;
-  }
+  const oldest = isPruned ? await pruneLog(database, formatTimestamp(clock() - removalsDays * DAY_MS), keptReleases(database)) : 0;
+  const { result, at } = await changeCatalog(database, options, (catalog, release) =>
+    changeRecords(catalog, sources, { partners, oldest, release }, options),
+  );
+  const report = { ...result, timestamp: at };
+  const changes = changesIn(Object.values(report.kinds)) + report.rerendered;
+  const vacuumProblem = dryRun === true ? null : await vacuum(database, changes).catch(() => null);
+  if (vacuumProblem !== null) report.notes.push(vacuumProblem);
+  return report;
 }
 
 /** SQLite's statements resolve in microtasks: without a pause, a loop over them keeps signals from being handled. */
@@ -101,16 +92,17 @@ function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause']
   };
 }
 
-async function publishWithin(
+/** @param known the partners, the release before which no departures are needed, and the number of this one. */
+async function changeRecords(
   database: Database,
   sources: readonly Source[],
-  { partners, oldest }: { readonly partners: readonly GrantedPartner[]; readonly oldest: number },
+  known: { readonly partners: readonly GrantedPartner[]; readonly oldest: number; readonly release: number },
   options: PublishOptions,
-): Promise<ImportReport> {
-  await lockCatalog(database, options);
+): Promise<{ result: Omit<ImportReport, 'timestamp'>; event: CatalogEvent | null }> {
+  const { partners, oldest, release } = known;
   const idleBefore = await findIdleGrants(database, partners);
   await refuseOtherFormats(sources);
-  const context = await createImportContext(database, options);
+  const context = await createImportContext(database, release, options);
   const notes: string[] = [];
   const published = new Map<Kind, ImportedKind>();
   for (const kind of KINDS) {
@@ -142,23 +134,26 @@ async function publishWithin(
   }
   const kinds: ImportReport['kinds'] = Object.fromEntries([...published].map(([kind, { counts }]) => [kind, counts]));
   const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
-  if (!isChanged || options.dryRun === true) return { timestamp: null, kinds, rerendered, lostAccess, notes };
+  const result = { kinds, rerendered, lostAccess, notes };
+  if (!isChanged || options.dryRun === true) return { result, event: null };
   if (changesIn(kinds.contracts === undefined ? [] : [kinds.contracts]) > 0) await updateSupplierVisibility(context);
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
   await pruneDepartures(context, oldest);
-  const timestamp = await complete(context, options.clock);
+  const after = await settleUpdatedAt(context, options.clock);
   const details = {
     directory: options.directory,
-    published_at: timestamp,
     ...(options.replace === true && { replace: true }),
     kinds: countsThatAreNotZero(kinds),
     rendered_anew: rerendered,
     ...(context.departures.written + context.departures.deleted > 0 && { departures: context.departures }),
   };
-  await writeAuditEntry(database, options.clock, { action: 'import', details });
-  return { timestamp, kinds, rerendered, lostAccess, notes };
+  const complete: CatalogEvent['complete'] = async (transaction, at) => {
+    const entry = { action: 'import', details: { ...details, published_at: at } };
+    await writeAuditEntry(transaction, options.clock, entry);
+  };
+  return { result, event: { what: 'release', after, complete } };
 }
 
 function countsThatAreNotZero(kinds: ImportReport['kinds']): Record<string, Partial<Counts>> {
@@ -169,7 +164,11 @@ function countsThatAreNotZero(kinds: ImportReport['kinds']): Record<string, Part
   return Object.fromEntries(entries) as Record<string, Partial<Counts>>;
 }
 
-async function createImportContext(database: Database, options: PublishOptions): Promise<ImportContext> {
+async function createImportContext(
+  database: Database,
+  release: number,
+  options: PublishOptions,
+): Promise<ImportContext> {
   const { kysely } = database;
   const emptyKinds = new Set<Kind>();
   const token = randomUUID();
@@ -179,7 +178,7 @@ async function createImportContext(database: Database, options: PublishOptions):
   }
   return {
     database,
-    release: await nextReleaseNumber(database),
+    release,
     problems: new ProblemList(),
     referenceData: await ReferenceData.load(database),
     changed: new Map(REFERENCES.map(({ to }) => [to, new Set()])),
@@ -199,16 +198,20 @@ async function createImportContext(database: Database, options: PublishOptions):
   };
 }
 
-/** Completes the release. Its timestamp replaces each imported `updated_at` that is in the future. */
-async function complete(context: ImportContext, clock: Clock): Promise<string> {
+/**
+ * The release's timestamp replaces each imported `updated_at` that is in the future.
+ *
+ * @returns the latest of the others, after which the release must be.
+ */
+async function settleUpdatedAt(context: ImportContext, clock: Clock): Promise<string> {
   const { database, release, emptyKinds, latestUpdatedAt } = context;
   const now = formatTimestamp(clock());
-  // Before the release, whose lock keys and grants would wait for.
-  for (const kind of latestUpdatedAt > now ? emptyKinds : []) {
+  if (latestUpdatedAt <= now) return latestUpdatedAt;
+  for (const kind of emptyKinds) {
     await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
       where changed_publication = ${release} and updated_at > ${now}`.execute(database.kysely);
   }
-  return completeRelease(database, release, clock, latestUpdatedAt > now ? now : latestUpdatedAt);
+  return now;
 }
 
 function changesIn(counts: readonly Counts[]): number {

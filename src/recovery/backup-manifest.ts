@@ -4,7 +4,7 @@ import { Ajv } from 'ajv';
 import type { TableGroup } from '../database/migrations/schema.ts';
 import { SCHEMAS } from '../database/migrations/migrator.ts';
 import { OperatorError } from '../operator-error.ts';
-import { digestFile } from './durable-files.ts';
+import { digestFile } from '../database/sqlite/durable-files.ts';
 
 export const MANIFEST_FILE = 'backup.json';
 

@@ -1,101 +1,95 @@
-import { closeSync, existsSync, openSync, statSync, writeFileSync } from 'node:fs';
+import { constants, copyFileSync, existsSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { backup as copyDatabase, type DatabaseSync, type SQLOutputValue } from 'node:sqlite';
+import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
-import {
-  freeBytes,
-  SQLITE_BUSY,
-  sqliteCode,
-  SqliteConnection,
-  sqliteFiles,
-  type SqliteFiles,
-} from '../database/sqlite/sqlite-files.ts';
+import { sql } from 'kysely';
+import { lockFiles, type WorkHooks } from '../database/catalog-lock.ts';
+import type { CatalogFiles, OpenDatabase } from '../database/database.ts';
+import { readLastEvent } from '../database/event-log.ts';
+import { readSchemaState } from '../database/migrations/migrator.ts';
+import { catalogPath } from '../database/sqlite/catalog-files.ts';
+import { createFolder, digestFile, syncToDisk } from '../database/sqlite/durable-files.ts';
+import { freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
+import { openForServing } from '../database/open.ts';
+import { openStaged } from '../database/sqlite/sqlite.ts';
+import { firstRow } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
-import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
+import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from './backup-manifest.ts';
-import { createFolder, digestFile, syncToDisk } from './durable-files.ts';
 
-const GROUPS = ['access', 'catalog'] as const;
-
-/** For the lock under which commit timestamps are drawn. A release holds it only during its last step. */
-const LOCK_PATIENCE_MS = 60_000;
-
-/** Pages per progress report, of 8 KiB each. */
-const PAGES_AT_ONCE = 2_000;
-
-/** An upgrade can write all records again, first to the write-ahead log, so that both files grow by the catalog's size. */
-const UPGRADE_SHARE = 2;
-
-export interface BackupOptions {
+export interface BackupOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
   /** The service's version. */
   readonly version: string;
-  /** Free space that must be left on the target's disk. */
-  readonly reservedBytes?: number;
+  /** Whether there must also be room for an upgrade, which copies the catalog and can write all partners again. */
+  readonly isBeforeUpgrade?: boolean;
   /** Called during the backup: with bytes copied, then with bytes read again to compute digests. */
   readonly onProgress?: (step: 'copying' | 'checking', doneBytes: number, totalBytes: number) => void;
 }
 
 /**
- * Copies both files of a SQLite database into a new folder while servers and imports run.
- *
- * Both copies are of the same moment: the backup takes the lock under which releases and grant changes draw their
- * timestamps, so none of them is between its two commits. It releases the lock once a read transaction has seen both
- * files. That transaction stays open until everything is copied, so later writes are not included.
+ * Copies a SQLite database into a new folder while servers run: the log's file, and then the catalog that it names,
+ * under the lock of imports, so that the catalog is not deleted meanwhile. Keys and grants do not wait.
  *
  * @param target a folder that does not exist yet, or is empty.
- * @throws OperatorError if there is nothing to back up, no room for it, the lock is held for over a minute, or the copy
- *   is damaged.
+ * @throws OperatorError if there is nothing to back up, no room for it, an import ran for over a minute, or the copy is
+ *   damaged.
  */
 export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
-  for (const group of GROUPS) {
-    const file = sqliteFiles(path)[group];
-    if (!existsSync(file)) throw new OperatorError(`there is no ${file}: nothing to back up (PDS_DATABASE_URL)`);
-  }
-  return createFolder(target, async (folder) => {
-    refuseFullDisk(dirname(folder), path, options);
-    return fill(folder, path, options);
-  });
+  if (!existsSync(path)) throw new OperatorError(`there is no ${path}: nothing to back up (PDS_DATABASE_URL)`);
+  return createFolder(target, (folder) => fill(folder, path, options));
+}
+
+/** The name of a dated backup. */
+const DATED = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/;
+
+/**
+ * Makes a backup in a folder of dated ones, and removes older ones afterwards, of which the last `keep` stay.
+ *
+ * @returns the backup's folder, its manifest, and the folders that were removed.
+ * @throws OperatorError as `backup`; nothing is removed then.
+ */
+export async function backUpDated(path: string, folder: string, keep: number, options: BackupOptions) {
+  const directory = join(folder, formatTimestamp(options.clock()).replaceAll(':', '-'));
+  const manifest = await backup(path, directory, options);
+  const dated = readdirSync(folder).filter((name) => DATED.test(name) && existsSync(join(folder, name, MANIFEST_FILE)));
+  const removed = dated.toSorted().slice(0, -keep);
+  for (const name of removed) rmSync(join(folder, name), { recursive: true });
+  return { directory, manifest, removed: removed.map((name) => join(folder, name)) };
 }
 
 /**
  * Backs up a database beside itself before an upgrade, which cannot be undone.
  *
  * @returns the backup's folder.
- * @throws OperatorError as `backup`, also if the disk has no room for the backup and the upgrade.
+ * @throws OperatorError as `backup`.
  */
 export async function backUpBeside(path: string, options: BackupOptions): Promise<string> {
   const folder = `${path}.before-upgrade-${formatTimestamp(options.clock()).replaceAll(':', '-')}`;
-  await backup(path, folder, { ...options, reservedBytes: UPGRADE_SHARE * statSync(path).size });
+  await backup(path, folder, { ...options, isBeforeUpgrade: true });
   return folder;
-}
-
-function refuseFullDisk(folder: string, path: string, { reservedBytes = 0 }: BackupOptions): void {
-  const needed = GROUPS.map((group) => sqliteFiles(path)[group]).reduce((sum, file) => sum + statSync(file).size, 0);
-  const free = freeBytes(join(folder, 'backup'));
-  if (free >= needed + reservedBytes) return;
-  const reserved = reservedBytes > 0 ? `, and the upgrade ${Math.ceil(reservedBytes / 1e6)} MB` : '';
-  throw new OperatorError(
-    `${folder} has room for ${Math.floor(free / 1e6)} MB, and the backup takes ${Math.ceil(needed / 1e6)} MB${reserved}`,
-  );
 }
 
 async function fill(folder: string, path: string, options: BackupOptions): Promise<BackupManifest> {
   const files = { catalog: join(folder, BACKUP_FILES.catalog), access: join(folder, BACKUP_FILES.access) };
-  const snapshot = openSnapshot(path);
   const madeAt = formatTimestamp(options.clock());
-  let about: ReturnType<typeof describeSnapshot>;
-  try {
-    about = describeSnapshot(snapshot);
-    await copyBoth(snapshot, files, options);
-  } finally {
-    snapshot.close();
+  {
+    await using database = openForServing({ engine: 'sqlite', path });
+    const { catalogFiles } = database;
+    if (catalogFiles === undefined) {
+      throw new OperatorError(`${path} is a database of version 1.3: run "pds migrate" first, which keeps its files`);
+    }
+    if ((await readSchemaState(database, 'serve')).isEmpty) {
+      throw new OperatorError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
+    }
+    using _lock = await lockFiles(catalogFiles, options);
+    await copyBoth(path, database, catalogFiles, files, options);
   }
   const manifest: BackupManifest = {
     format: BACKUP_FORMAT,
     version: options.version,
     made_at: madeAt,
-    ...about,
+    ...(await describeCopy(files)),
     files: await checkBoth(files, options),
   };
   writeFileSync(join(folder, MANIFEST_FILE), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
@@ -103,75 +97,58 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
   return manifest;
 }
 
-/** A connection with both files attached, in a read transaction that has seen both at the same moment. */
-function openSnapshot(path: string): DatabaseSync {
-  const live = sqliteFiles(path);
-  using lock = new SqliteConnection(`${pathToFileURL(live.access).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
-  const reader = new SqliteConnection(':memory:');
-  try {
-    for (const group of GROUPS) {
-      reader.prepare(`attach ? as ${group}`).run(`${pathToFileURL(live[group]).href}?mode=rw`);
-    }
-    lock.exec('begin immediate');
-    reader.exec('begin');
-    for (const group of GROUPS) reader.prepare(`select count(*) from ${group}.sqlite_schema`).get();
-    return reader;
-  } catch (error) {
-    reader.close();
-    if (sqliteCode(error) !== SQLITE_BUSY) throw error;
-    throw new OperatorError('a release has been committing for over a minute: try again later', {
-      cause: error,
-    });
+/** The log first: the catalog that a later one names could be newer than the log that was copied. */
+async function copyBoth(
+  path: string,
+  database: OpenDatabase,
+  catalogFiles: CatalogFiles,
+  files: BackupManifestFiles,
+  { onProgress, isBeforeUpgrade = false }: BackupOptions,
+): Promise<void> {
+  const name = catalogFiles.attachCurrent();
+  const catalog = name === null ? null : catalogPath(path, name);
+  const bytes = { access: statSync(path).size, catalog: catalog === null ? 0 : statSync(catalog).size };
+  const total = bytes.access + bytes.catalog;
+  refuseFullDisk(files.access, total, isBeforeUpgrade ? total : 0);
+  onProgress?.('copying', 0, total);
+  await setImmediate();
+  makePrivateFile(files.access);
+  {
+    using log = new SqliteConnection(`${pathToFileURL(path).href}?mode=ro`);
+    log.prepare('vacuum into ?').run(files.access);
   }
+  onProgress?.('copying', bytes.access, total);
+  await setImmediate();
+  makePrivateFile(files.catalog);
+  if (catalog !== null) copyFileSync(catalog, files.catalog, constants.COPYFILE_FICLONE);
+  else await sql`vacuum catalog into ${files.catalog}`.execute(database.kysely);
+  onProgress?.('copying', total, total);
 }
 
-function describeSnapshot(snapshot: DatabaseSync): Pick<BackupManifest, 'schema' | 'last_event'> {
-  const one = (text: string): SQLOutputValue => Object.values(snapshot.prepare(text).get() ?? {})[0] ?? null;
-  const isEmpty = GROUPS.some(
-    (group) => one(`select count(*) from ${group}.sqlite_schema where name = 'migrations'`) === 0,
+function refuseFullDisk(file: string, bytes: number, reservedBytes: number): void {
+  const free = freeBytes(file);
+  if (free >= bytes + reservedBytes) return;
+  const reserved = reservedBytes > 0 ? `, and the upgrade ${Math.ceil(reservedBytes / 1e6)} MB` : '';
+  throw new OperatorError(
+    `${dirname(dirname(file))} has room for ${Math.floor(free / 1e6)} MB, and the backup takes ${Math.ceil(bytes / 1e6)} MB${reserved}`,
   );
-  if (isEmpty) throw new OperatorError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
-  const schema = {
-    catalog: Number(one('select max(number) from catalog.migrations')),
-    access: Number(one('select max(number) from access.migrations')),
-  };
-  const timestamps = [
-    // A backup is also made before an upgrade, of the tables of version 1.3.
-    schema.catalog < 9 ? 'select max(instant) from catalog.publications' : 'select max(at) from catalog.releases',
-    schema.access < 9 ? 'select last_instant from access.clock' : 'select max(at) from access.events',
-  ];
-  return {
-    schema,
-    last_event: latestOf(EPOCH, ...timestamps.map(one).filter((timestamp) => typeof timestamp === 'string')),
-  };
 }
 
-async function copyBoth(snapshot: DatabaseSync, files: SqliteFiles, { onProgress }: BackupOptions): Promise<void> {
-  const pragma = (group: string, name: string): number =>
-    Number(snapshot.prepare(`pragma ${group}.${name}`).get()?.[name]);
-  const parts = GROUPS.map((group) => {
-    const pageBytes = pragma(group, 'page_size');
-    return { group, pageBytes, bytes: pageBytes * pragma(group, 'page_count') };
-  });
-  const totalBytes = parts.reduce((sum, { bytes }) => sum + bytes, 0);
-  let copiedBefore = 0;
-  for (const { group, pageBytes, bytes } of parts) {
-    closeSync(openSync(files[group], 'wx', 0o600));
-    await copyDatabase(snapshot, files[group], {
-      source: group,
-      rate: PAGES_AT_ONCE,
-      progress: ({ totalPages, remainingPages }) =>
-        onProgress?.('copying', copiedBefore + pageBytes * (totalPages - remainingPages), totalBytes),
-    });
-    copiedBefore += bytes;
-  }
+type BackupManifestFiles = Readonly<Record<keyof typeof BACKUP_FILES, string>>;
+
+async function describeCopy(files: BackupManifestFiles): Promise<Pick<BackupManifest, 'schema' | 'last_event'>> {
+  await using copy = openStaged(files.access, files.catalog);
+  const { rows } = await sql<BackupManifest['schema']>`select
+    (select max(number) from catalog.migrations) as catalog,
+    (select max(number) from access.migrations) as access`.execute(copy.kysely);
+  return { schema: firstRow(rows), last_event: await readLastEvent(copy) };
 }
 
-async function checkBoth(files: SqliteFiles, { onProgress }: BackupOptions): Promise<BackupManifest['files']> {
+async function checkBoth(files: BackupManifestFiles, { onProgress }: BackupOptions): Promise<BackupManifest['files']> {
   const bytes = { catalog: statSync(files.catalog).size, access: statSync(files.access).size };
   const totalBytes = bytes.catalog + bytes.access;
   let doneBytes = 0;
-  const check = async (group: keyof SqliteFiles) => {
+  const check = async (group: keyof BackupManifestFiles) => {
     onProgress?.('checking', doneBytes, totalBytes);
     refuseDamaged(files[group]);
     const sha256 = await digestFile(files[group], (more) => {

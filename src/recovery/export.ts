@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { OnProgress } from '../database/catalog-lock.ts';
-import { readLastEvents } from '../database/commit-timestamps.ts';
 import { inSnapshot, type Database } from '../database/database.ts';
+import { readPublishedAt } from '../database/event-log.ts';
+import { createFolder } from '../database/sqlite/durable-files.ts';
 import { firstRow } from '../database/statement.ts';
 import { KINDS, TABLE_OF, type Kind } from '../kinds.ts';
 import { describeTooLong } from '../publishing/read/record-schemas.ts';
 import { readRecords } from '../publishing/write/stored-records.ts';
 import { EPOCH } from '../timestamp.ts';
-import { createFolder } from './durable-files.ts';
 
 interface Export {
   /** The timestamp of the catalog's last release; null if there is none. */
@@ -34,7 +34,7 @@ interface Export {
 export async function exportCatalog(database: Database, target: string, onProgress: OnProgress): Promise<Export> {
   return createFolder(target, (folder) =>
     inSnapshot(database, async (snapshot) => {
-      const { published } = await readLastEvents(snapshot);
+      const published = await readPublishedAt(snapshot);
       let total = 0;
       for (const kind of KINDS) total += await countRecords(snapshot, kind);
       const kinds: Partial<Record<Kind, number>> = {};

@@ -2,22 +2,26 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { writeAuditEntry, type AuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { appendEvent, lockLog, nextReleaseNumber, readLastEvent } from '../database/event-log.ts';
+import { changeCatalog, excludingImports, type CatalogEvent } from '../database/catalog-change.ts';
+import {
+  appendEvent,
+  findLastRelease,
+  lockLog,
+  nextReleaseNumber,
+  readLastEvent,
+  readPublishedAt,
+} from '../database/event-log.ts';
 import { hasTimelineChanged, hasTimelines, LOSS, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
-import { EPOCH, type Clock } from '../timestamp.ts';
-import { rebuildIndex } from '../index/write/rebuild-index.ts';
-import { completeRelease } from '../publishing/releases.ts';
+import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
+import { rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts';
 import { vacuum } from '../database/vacuum.ts';
-import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
+import type { WorkHooks } from '../database/catalog-lock.ts';
 import { OperatorError } from '../operator-error.ts';
-import { setImmediate } from 'node:timers/promises';
 
 interface RecoverOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
   /** A timestamp at or after the last lost change: the new one will be later. */
   readonly after?: string;
-  /** The audit trail's entry; `recover` by default. */
-  readonly change?: Pick<AuditEntry, 'action' | 'details'>;
 }
 
 export interface Recovery {
@@ -46,19 +50,34 @@ export async function readTraces(database: Database): Promise<Traces> {
  * @throws OperatorError if an import ran for over a minute.
  */
 export function recover(database: Database, options: RecoverOptions): Promise<Recovery> {
-  const { clock, after, change = { action: 'recover' } } = options;
-  return inTransaction(database, async (transaction) => {
-    await lockCatalog(transaction, options);
-    const number = await nextReleaseNumber(transaction);
-    const timestamp = await lockLog(transaction, clock, after);
+  const { clock, after = EPOCH } = options;
+  return excludingImports(database, options, async (transaction) => {
+    const timestamp = await lockLog(transaction, clock, latestOf(after, await readPublishedAt(transaction)));
     const traces = await readTraces(transaction);
-    await appendEvent(transaction, timestamp, { what: 'reset', number });
-    await recordTimeline(transaction);
-    await sql`delete from access.settings where name = ${LOSS}`.execute(transaction.kysely);
-    const details = { ...change.details, recovered_at: timestamp, last_event: traces.lastEvent };
-    await writeAuditEntry(transaction, clock, { ...change, details });
+    const last = await findLastRelease(transaction);
+    await appendEvent(transaction, timestamp, {
+      what: 'reset',
+      number: await nextReleaseNumber(transaction),
+      file: last?.file ?? null,
+      made_from: last?.made_from ?? null,
+    });
+    await noteRecovery(transaction, clock, timestamp, traces, { action: 'recover' });
     return { timestamp, ...traces };
   });
+}
+
+/** Writes what belongs to a reset that is in the log. */
+export async function noteRecovery(
+  transaction: Database,
+  clock: Clock,
+  timestamp: string,
+  { lastEvent }: Pick<Traces, 'lastEvent'>,
+  change: Pick<AuditEntry, 'action' | 'details'>,
+): Promise<void> {
+  await recordTimeline(transaction);
+  await sql`delete from access.settings where name = ${LOSS}`.execute(transaction.kysely);
+  const details = { ...change.details, recovered_at: timestamp, last_event: lastEvent };
+  await writeAuditEntry(transaction, clock, { ...change, details });
 }
 
 /**
@@ -107,22 +126,23 @@ async function readNewestTrace({ kysely }: Database): Promise<string | null> {
  */
 export async function reindex(database: OpenDatabase, options: WorkHooks & { readonly clock: Clock }) {
   const { clock } = options;
-  const { records, ...reindexed } = await inTransaction(database, async (transaction) => {
-    await lockCatalog(transaction, options);
-    const number = await nextReleaseNumber(transaction);
-    const rebuilt = await rebuildIndex(transaction, randomUUID(), (progress) => {
+  const { result: kinds, at } = await changeCatalog(database, options, async (catalog) => {
+    const rebuilt = await rebuildIndex(catalog, randomUUID(), (progress) => {
       options.throwIfInterrupted?.();
       options.onProgress?.(progress);
     });
-    const timestamp = await completeRelease(transaction, number, clock);
-    const records = rebuilt.reduce((sum, kind) => sum + kind.records, 0);
+    const records = sumOfRecords(rebuilt);
     const placedAgain = rebuilt.filter(({ isPlacedAgain }) => isPlacedAgain).map(({ kind }) => kind);
-    const details = { published_at: timestamp, records, placed_again: placedAgain };
-    await writeAuditEntry(transaction, clock, { action: 'reindex', details });
-    await setImmediate();
-    options.onCommit?.();
-    return { timestamp, kinds: rebuilt, records };
+    const complete: CatalogEvent['complete'] = async (transaction, timestamp) => {
+      const details = { published_at: timestamp, records, placed_again: placedAgain };
+      await writeAuditEntry(transaction, clock, { action: 'reindex', details });
+    };
+    return { result: rebuilt, event: { what: 'release', complete } };
   });
   // The rebuild is committed; a failure of the cleanup does not matter.
-  return { ...reindexed, note: await vacuum(database, records).catch(() => null) };
+  return { timestamp: at ?? '', kinds, note: await vacuum(database, sumOfRecords(kinds)).catch(() => null) };
+}
+
+function sumOfRecords(kinds: readonly RebuiltKind[]): number {
+  return kinds.reduce((sum, { records }) => sum + records, 0);
 }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
+import { excludingImports } from '../database/catalog-change.ts';
 import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { lockLog } from '../database/event-log.ts';
@@ -28,14 +29,14 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
   const { clock, onCommit } = options;
   await prepareSchema(target, clock);
   await refuseUsed(target);
-  const tables = await inTransaction(source, async (from) => {
-    await lockCatalog(from, options);
+  const tables = await excludingImports(source, options, async (from) => {
     // Changes of partners, keys and grants begin with this lock.
     await lockLog(from, clock);
     return inTransaction(target, async (into) => {
       await lockCatalog(into, {});
       await refuseUsed(into);
       const copied = await copyTables(from, into, options);
+      await sql`update access.events set file = null, made_from = null`.execute(into.kysely);
       await recordTimeline(into);
       await continueIdentities(into);
       await writeAuditEntry(into, clock, { action: 'transfer', details: { from: source.engine } });

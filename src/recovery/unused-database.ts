@@ -8,8 +8,9 @@ import { lockLog } from '../database/event-log.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
 import { EPOCH } from '../timestamp.ts';
-import { makeLastFolder } from './durable-files.ts';
-import { lockReplaced } from './replaced-database.ts';
+import { deleteOtherCatalogs, removeImportLock } from '../database/sqlite/catalog-files.ts';
+import { makeLastFolder } from '../database/sqlite/durable-files.ts';
+import { lockReplaced } from '../database/sqlite/replaced-database.ts';
 
 /**
  * Call it before a database is created. The function that it returns removes the database, and its folder if that was
@@ -22,11 +23,12 @@ export function discarderOf(config: DatabaseConfig): () => Promise<void> {
   return async () => {
     const locked = lockReplaced(path);
     try {
-      const { catalog, access, lastEvent } = locked;
-      const isUsed = access.connection?.prepare('select 1 from partners limit 1').get() !== undefined;
-      if (isUsed || lastEvent !== EPOCH || catalog.state === 'damaged' || access.state === 'damaged') return;
+      const isUsed = locked.connection?.prepare('select 1 from partners limit 1').get() !== undefined;
+      if (isUsed || locked.lastEvent !== EPOCH || locked.state === 'damaged') return;
       // A process that waits for the lock detects that the file it has opened is gone.
-      for (const file of [catalog, access]) rmSync(file.path, { force: true });
+      rmSync(path, { force: true });
+      deleteOtherCatalogs(path, new Set());
+      removeImportLock(path);
     } finally {
       locked.close();
     }
@@ -45,8 +47,7 @@ async function dropUnused(config: DatabaseConfig): Promise<void> {
 }
 
 /**
- * Whether a database has neither partners nor events. Reads `access` only: SQLite commits the catalog first, so a
- * process killed between the two commits leaves records, but no event.
+ * Whether a database has neither partners nor events.
  */
 export async function isUnused({ kysely }: Database): Promise<boolean> {
   const { rows: partners } = await sql`select id from access.partners limit 1`.execute(kysely);

@@ -4,7 +4,7 @@ import { sql, type Kysely } from 'kysely';
 import type { DatabaseConfig } from '../config.ts';
 import { byEngine } from '../database/configured.ts';
 import type { OpenDatabase } from '../database/database.ts';
-import { SqliteConnection, sqliteFiles } from '../database/sqlite/sqlite-files.ts';
+import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import type { Tables, UsageRow } from '../database/tables.ts';
 
 /** The only thing that a serving process writes: request counts. */
@@ -32,7 +32,7 @@ export interface UsageStore {
  */
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
   return byEngine(config, {
-    sqlite: ({ path }) => sqliteUsageStore(sqliteFiles(path).access),
+    sqlite: ({ path }) => sqliteUsageStore(path),
     postgres: () => postgresUsageStore(kysely),
   });
 }
@@ -45,14 +45,14 @@ const ADD_ON_CONFLICT = `on conflict (${KEY.join(', ')}) do update set ${COUNTS.
   (column) => `${column} = usage.${column} + excluded.${column}`,
 ).join(', ')}`;
 
-/** For a connection to the access file alone, so without a schema name. */
+/** For a connection to the database's file alone, so without a schema name. */
 export const SQLITE_USAGE_STATEMENTS = {
   add: `insert into usage (${COLUMNS}) values (?, ?, ?, ?, ?, ?, ?, ?) ${ADD_ON_CONFLICT}`,
   deleteOneDay: 'delete from usage where day = (select min(day) from usage) and day < ?',
 } as const;
 
 /**
- * A separate connection to the access file. It never waits for a lock: SQLite calls block the event loop, and so every
+ * A separate connection to the database's file. It never waits for a lock: SQLite calls block the event loop, and so every
  * request. If another process is writing, the caller tries again later.
  */
 function sqliteUsageStore(path: string): UsageStore {

@@ -8,6 +8,7 @@ import { createPartner } from '../../src/access/partner-admin.ts';
 import { runCheck, testProblems, type CheckSetup } from './check-contract.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf } from './run-pds.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 const ACME = { name: 'acme', everything: true };
 
@@ -57,11 +58,13 @@ testProblems([
     name: 'removals of a release that the catalog does not contain',
     reports: [/^fail\|changes: 1 removals are of releases that the catalog does not contain/],
     cause: (stack) =>
-      published(stack, ({ database: { kysely } }) =>
-        kysely
-          .insertInto('catalog.departures')
-          .values({ kind: 'contracts', id: 'ctr_1', owner: 'everything', release: 99 })
-          .execute(),
+      published(stack, ({ database: opened }) =>
+        changeStored(opened, ({ kysely }) =>
+          kysely
+            .insertInto('catalog.departures')
+            .values({ kind: 'contracts', id: 'ctr_1', owner: 'everything', release: 99 })
+            .execute(),
+        ),
       ),
   },
   {
@@ -101,8 +104,8 @@ testProblems([
     name: 'an older schema',
     reports: [/^fail\|schema: the database's catalog schema is at 7, which is older than version 1\.3/],
     cause: (stack) =>
-      published(stack, ({ database: { kysely } }) =>
-        kysely.updateTable('catalog.migrations').set({ number: 7 }).execute(),
+      published(stack, ({ database: opened }) =>
+        changeStored(opened, ({ kysely }) => kysely.updateTable('catalog.migrations').set({ number: 7 }).execute()),
       ),
   },
   {
@@ -144,15 +147,17 @@ testProblems([
     reports: [/^warn\|clock: this machine's clock is at .*, before the last event at 2099-01-01T00:00:00.000Z/],
     cause: async (stack) =>
       published(stack, ({ database: { kysely } }) =>
-        sql`insert into access.events (at, token, what, release) select '2099-01-01T00:00:00.000Z', '', 'reset', release + 1
-          from access.events`.execute(kysely),
+        sql`insert into access.events (at, token, what, release, file)
+          select '2099-01-01T00:00:00.000Z', '', 'reset', release + 1, file from access.events`.execute(kysely),
       ),
   },
   {
     name: 'a release that partners have seen and the catalog does not contain',
     reports: [/^fail\|history: .* that the catalog does not contain$/],
     cause: async (stack) =>
-      published(stack, ({ database: { kysely } }) => sql`delete from catalog.releases`.execute(kysely)),
+      published(stack, ({ database: opened }) =>
+        changeStored(opened, ({ kysely }) => sql`delete from catalog.releases`.execute(kysely)),
+      ),
   },
   {
     name: 'that no key is valid, as in the database of another environment',

@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { parseKey } from '../../src/access/keys.ts';
-import { sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf, runPds, type Outcome } from './run-pds.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { changeCatalog } from '../../src/database/catalog-change.ts';
 
 let made: TestDatabase;
 
@@ -165,7 +165,7 @@ describe('the first command on an empty database', () => {
     // Each with a distinct timestamp.
     expect(new Set(partners.map((partner) => partner.everything_since)).size).toBe(names.length);
     if (made.config.engine === 'sqlite') {
-      expect(statSync(sqliteFiles(made.config.path).access).mode & 0o077).toBe(0);
+      expect(statSync(made.config.path).mode & 0o077).toBe(0);
     }
   });
 
@@ -173,7 +173,7 @@ describe('the first command on an empty database', () => {
     await made.drop();
     made = await createEmptyDatabase();
     const { migrations } = (await pdsJson('migrate')) as { migrations: string[] };
-    expect(migrations.length).toBeGreaterThan(1);
+    expect(migrations.length).toBeGreaterThan(0);
     expect(await pds('migrate')).toEqual({ code: 0, stdout: '', stderr: 'The schema is up to date.\n' });
   });
 });
@@ -181,8 +181,9 @@ describe('the first command on an empty database', () => {
 test('a key can be revoked during an import', async () => {
   await pds('partner create acme --everything');
   const { id } = await pdsJson('key issue acme');
-  await made.database.kysely.transaction().execute(async (importing) => {
-    await importing.insertInto('catalog.coops').values({ id: 'co_new', name: 'New', document: '{}' }).execute();
+  await changeCatalog(made.database, { clock: Date.now }, async ({ kysely }) => {
+    await kysely.insertInto('catalog.coops').values({ id: 'co_new', name: 'New', document: '{}' }).execute();
     expect(await pdsJson(`key revoke ${String(id)}`)).toMatchObject({ changed: true });
+    return { result: null, event: null };
   });
 });

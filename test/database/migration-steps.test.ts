@@ -6,7 +6,6 @@ import { migrate, prepareSchema, readSchemaState } from '../../src/database/migr
 import { hasTimelineChanged } from '../../src/database/postgres/timeline.ts';
 import { readFeedState } from '../../src/paging/changes.ts';
 import { addMilliseconds, EPOCH } from '../../src/timestamp.ts';
-import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
@@ -17,6 +16,7 @@ import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.t
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { expectWholeIndex } from '../support/schema/index-rows.ts';
 import { becomeLaterVersion, LATER_SETTINGS, SOURCE_MAIN, UPGRADE } from '../support/schema/later-version.ts';
+import { changeStored, lockImports } from '../support/stored-catalog.ts';
 import { readSchemaTexts } from '../support/schema/schema-texts.ts';
 import { importBefore, runBefore } from '../support/schema/version-before.ts';
 
@@ -130,7 +130,8 @@ test('an upgrade ends with the schema of a new database, and keeps the records',
 
 test('no two records can have the same position', async () => {
   await publishLines(database, SMALL_CATALOG);
-  await expect(sql`update catalog.contracts set position = 0`.execute(database.kysely)).rejects.toThrow(
+  const change = changeStored(database, ({ kysely }) => sql`update catalog.contracts set position = 0`.execute(kysely));
+  await expect(change).rejects.toThrow(
     inject('engine') === 'sqlite' ? /UNIQUE constraint failed/ : /duplicate key/,
   );
 });
@@ -138,6 +139,7 @@ test('no two records can have the same position', async () => {
 testWith('python')(
   'pds migrate shows its progress on a terminal, and restores the terminal (needs python3)',
   async () => {
+    await publishLines(database, SMALL_CATALOG);
     const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), ...LATER_SETTINGS };
     const ignored = { text: 'Upgrading the tables', typed: 'a line that nothing reads' };
     const { code, output } = await runPdsInTerminal(['migrate'], settings, ignored, SOURCE_MAIN);
@@ -153,13 +155,12 @@ test('a migration waits for a running import', async () => {
   stack.use(becomeLaterVersion());
   const other = openForCommands(made.config);
   stack.defer(() => other.close());
-  const transaction = await other.kysely.startTransaction().execute();
-  await lockCatalog({ ...other, kysely: transaction }, {});
+  const release = await lockImports(other);
   let waited = 0;
   let ended = Promise.resolve<unknown>(null);
   const onWaiting = (): void => {
     waited += 1;
-    ended = transaction.commit().execute();
+    ended = release();
   };
   expect(await migrate(database, clock, { onWaiting })).toEqual(UPGRADE);
   await ended;

@@ -7,10 +7,13 @@ import { type OpenDatabase, SchemaVersionError } from '../../src/database/databa
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { becomeLaterVersion, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
-const CREATIONS = ['catalog 9: tables of the catalog', 'access 9: tables of partners and keys'];
+const isSqlite = inject('engine') === 'sqlite';
+// SQLite has no catalog before the first release.
+const CREATIONS = [...(isSqlite ? [] : ['catalog 9: tables of the catalog']), 'access 9: tables of partners and keys'];
 
 let made: TestDatabase;
 let database: OpenDatabase;
@@ -36,7 +39,10 @@ test.each([
   // Prepared once, although several processes have seen the older schema.
   ['an older', true, [...UPGRADE, 'prepared']],
 ])('processes that migrate %s database at once all end with the newest schema', async (_, isOlder, pending) => {
-  if (isOlder) await migrate(database, clock);
+  if (isOlder) {
+    await migrate(database, clock);
+    await publishLines(database, SMALL_CATALOG);
+  }
   using stack = new DisposableStack();
   if (isOlder) stack.use(becomeLaterVersion());
   // SQLite waits for a lock by blocking its thread, so one process cannot race with itself.
@@ -47,7 +53,8 @@ test.each([
     return JSON.parse(stdout) as string[];
   };
   const ran = (await Promise.all(Array.from({ length: 4 }, migrating))).flat();
-  expect(ran.toSorted()).toEqual(pending.toSorted());
+  // Of SQLite's processes, each can have made a backup before it waits for the others.
+  expect((isSqlite ? [...new Set(ran)] : ran).toSorted()).toEqual(pending.toSorted());
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 
@@ -61,12 +68,13 @@ test('a first migration interrupted between its two groups is completed by the n
   for (const table of ['audit', 'usage', 'keys', 'grants', 'events', 'partners', 'settings', 'migrations']) {
     await sql.raw(`drop table access.${table}`).execute(database.kysely);
   }
-  expect(await prepareSchema(database, clock)).toEqual(CREATIONS.slice(1));
+  expect(await prepareSchema(database, clock)).toEqual(CREATIONS.slice(-1));
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 
 test('an older schema is migrated only by what prepares the upgrade, and on PostgreSQL only by pds migrate', async () => {
   await migrate(database, clock);
+  await publishLines(database, SMALL_CATALOG);
   using later = new DisposableStack();
   later.use(becomeLaterVersion());
   await expect(prepareSchema(database, clock)).rejects.toThrow(/run "pds migrate"/);
@@ -89,6 +97,7 @@ test('an older schema is migrated only by what prepares the upgrade, and on Post
 
 test('an upgrade that cannot be prepared changes no table', async () => {
   await migrate(database, clock);
+  await publishLines(database, SMALL_CATALOG);
   using later = new DisposableStack();
   later.use(becomeLaterVersion());
   const beforeUpgrade = () => Promise.reject(new Error('no room'));

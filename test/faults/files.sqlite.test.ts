@@ -24,15 +24,16 @@ import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing
 import { runPdsThrough, type Outcome } from '../commands/run-pds.ts';
 import { AS_ORDINARY_USER } from './ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
 
-const NAMES = ['pds.sqlite', 'pds.access.sqlite'] as const;
+const KINDS = ['the log', 'the catalog'] as const;
 const NO_DISK = whyNoSmallDisk();
 
 /** An intact, closed database: each test damages a copy of it. */
 let good: string;
 let folder: string;
 let catalog: string;
-let access: string;
+let log: string;
 
 beforeAll(async () => {
   good = mkdtempSync(join(tmpdir(), 'pds-good-'));
@@ -55,9 +56,12 @@ afterEach(() => {
 });
 
 function copyInto(target: string): void {
-  for (const name of NAMES) copyFileSync(join(good, name), join(target, name));
-  [catalog, access] = [join(target, NAMES[0]), join(target, NAMES[1])];
+  for (const name of readdirSync(good)) copyFileSync(join(good, name), join(target, name));
+  log = join(target, 'pds.sqlite');
+  [catalog = ''] = listCatalogFiles(log);
 }
+
+const fileOf = (kind: (typeof KINDS)[number]): string => (kind === 'the log' ? log : catalog);
 
 /** The bytes of every file in the folder, by name. */
 function contents(): Record<string, string> {
@@ -65,13 +69,13 @@ function contents(): Record<string, string> {
   return Object.fromEntries(files.map(({ name }) => [name, readFileSync(join(folder, name), 'base64')]));
 }
 
-function run(words: string[], path = catalog): Promise<Outcome> {
+function run(words: string[], path = log): Promise<Outcome> {
   const settings = { PDS_DATABASE_URL: `sqlite:${path}`, PDS_PORT: '0', PDS_ADMIN_PORT: '0' };
   return runPdsThrough(AS_ORDINARY_USER, words, settings);
 }
 
 /** Asserts that a command and the service exit with 1 and exactly this message, and change nothing in the folder. */
-async function expectRefused(message: string, path = catalog): Promise<void> {
+async function expectRefused(message: string, path = log): Promise<void> {
   const before = contents();
   const [command, server] = await Promise.all([run(['key', 'issue', 'acme'], path), run(['serve'], path)]);
   expect(command).toEqual({ code: 1, stdout: '', stderr: `error: ${message}\n` });
@@ -84,21 +88,21 @@ const advice = (path: string): string =>
   `user ${user} cannot read and write ${path}. Make the service's user its owner, and run commands as that user`;
 
 describe('the message names the file and what to do if', () => {
-  test.each(NAMES)('%s is not readable', async (name) => {
-    const file = join(folder, name);
+  test.each(KINDS)('%s is not readable', async (kind) => {
+    const file = fileOf(kind);
     chmodSync(file, 0o000);
     await expectRefused(`${file} cannot be used: ${advice(file)}`);
   });
 
   test('the folder is not accessible', async () => {
     chmodSync(folder, 0o600);
-    await expectRefused(`${catalog} cannot be used: ${advice(folder)}`);
+    await expectRefused(`${log} cannot be used: ${advice(folder)}`);
   });
 
   test('the folder is not writable, and there is no WAL yet', async () => {
     chmodSync(folder, 0o555);
     await expectRefused(
-      `${catalog} cannot be used: ${advice(folder)}. SQLite creates its WAL beside the file, even to read`,
+      `${log} cannot be used: ${advice(folder)}. SQLite creates its WAL beside the file, even to read`,
     );
   });
 
@@ -112,68 +116,54 @@ describe('the message names the file and what to do if', () => {
 
   test('the path is a folder', async () => {
     mkdirSync(join(folder, 'inner.sqlite'));
-    mkdirSync(join(folder, 'inner.access.sqlite'));
     const path = join(folder, 'inner.sqlite');
     await expectRefused(`${path} is a folder: check PDS_DATABASE_URL`, path);
   });
 
-  test.each(NAMES)('%s is not a database', async (name) => {
-    const file = join(folder, name);
+  test.each(KINDS)('%s is not a database', async (kind) => {
+    const file = fileOf(kind);
     writeFileSync(file, 'This is a letter, and no database, however long one looks at it.\n'.repeat(100));
     await expectRefused(`${file} is not a SQLite database: check PDS_DATABASE_URL. Nothing was changed`);
   });
 
   test("it is another program's database", async () => {
     const path = join(folder, 'other.sqlite');
-    for (const file of [path, join(folder, 'other.access.sqlite')]) {
-      const other = new DatabaseSync(file);
-      other.exec('pragma journal_mode = wal; create table bookmarks (url text)');
-      other.close();
-    }
+    const other = new DatabaseSync(path);
+    other.exec('pragma journal_mode = wal; create table bookmarks (url text)');
+    other.close();
     await expectRefused(
-      "the catalog of the database holds another service's tables: check PDS_DATABASE_URL. Nothing was changed",
+      "the access of the database holds another service's tables: check PDS_DATABASE_URL. Nothing was changed",
       path,
     );
   });
 
-  test.each(NAMES)('%s was truncated', async (name) => {
-    const file = join(folder, name);
-    truncateSync(file, 30_000);
+  test('the log was truncated', async () => {
+    truncateSync(log, 30_000);
     await expectRefused(
-      `${file} is damaged (database disk image is malformed): stop the service, and restore both files of the database from a backup`,
+      `${log} is damaged (database disk image is malformed): stop the service, and restore a backup`,
     );
   });
 
-  test('the catalog was truncated to nothing', async () => {
-    truncateSync(catalog, 0);
-    const { code, stderr } = await run(['partner', 'list']);
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr:
-        'error: the database has lost its catalog, the published records: restore all of it from a backup. Nothing was changed\n',
-    });
-  });
-
-  test('the access file was truncated to nothing', async () => {
-    truncateSync(access, 0);
-    for (const words of [['partner', 'list'], ['serve']]) {
-      const { code, stderr } = await run(words);
-      expect({ code, stderr }).toEqual({
-        code: 1,
-        stderr:
-          'error: the database has lost its access, the partners and keys: restore all of it from a backup. Nothing was changed\n',
-      });
-    }
-  });
-
-  test.each([
-    { missing: NAMES[0], kept: NAMES[1] },
-    { missing: NAMES[1], kept: NAMES[0] },
-  ])('$missing is missing while $kept is there', async ({ missing, kept }) => {
-    rmSync(join(folder, missing));
+  test('the log was truncated to nothing', async () => {
+    truncateSync(log, 0);
     await expectRefused(
-      `${join(folder, missing)} is missing, but ${join(folder, kept)}, which belongs to it, exists: put it back, or ` +
-        'restore both from a backup; to start over, move the other one away too. Nothing was created',
+      `${log} is empty, but ${catalog}, which belongs to it, exists: put it back, or restore a backup; to start over, ` +
+        'move the other one away too. Nothing was created',
+    );
+  });
+
+  test('the log is missing', async () => {
+    rmSync(log);
+    await expectRefused(
+      `${log} is missing, but ${catalog}, which belongs to it, exists: put it back, or restore a backup; to start over, ` +
+        'move the other one away too. Nothing was created',
+    );
+  });
+
+  test('the catalog is missing', async () => {
+    rmSync(catalog);
+    await expectRefused(
+      `${catalog}, the current catalog of ${log}, is missing: put it back, or restore a backup`,
     );
   });
 
@@ -192,22 +182,20 @@ describe('the message names the file and what to do if', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(
       new RegExp(
-        `^error: ${catalog} or ${access} is damaged \\(.*malformed.*\\): stop the service, and restore both files`,
+        `^error: ${log} or its catalog is damaged \\(.*malformed.*\\): stop the service, and restore a backup`,
         'm',
       ),
     );
     expect(readFileSync(catalog, 'base64') === before).toBe(true);
   });
 
-  test.each(NAMES)('%s is read-only: writing fails, reading does not', async (name) => {
-    const file = join(folder, name);
-    chmodSync(file, 0o444);
+  test('the log is read-only: writing fails, reading does not', async () => {
+    chmodSync(log, 0o444);
     expect((await run(['partner', 'list'])).stdout).toContain('acme');
-    const words = name === NAMES[0] ? ['import', emptyImport()] : ['partner', 'create', 'beta'];
-    expect(await run(words)).toEqual({
+    expect(await run(['partner', 'create', 'beta'])).toEqual({
       code: 1,
       stdout: '',
-      stderr: `error: ${file} cannot be used: ${advice(file)}\n`,
+      stderr: `error: ${log} cannot be used: ${advice(log)}\n`,
     });
     expect((await run(['partner', 'list'])).stdout).not.toContain('beta');
   });
@@ -218,16 +206,9 @@ describe('the message names the file and what to do if', () => {
     stack.defer(() => disk.remove());
     copyInto(disk.folder);
     execFileSync('mount', ['-o', 'remount,ro', disk.folder]);
-    await expectRefused(`${catalog} cannot be used: the disk of ${catalog} is mounted read-only`);
+    await expectRefused(`${log} cannot be used: the disk of ${log} is mounted read-only`);
   });
 });
-
-function emptyImport(): string {
-  const directory = join(folder, 'import');
-  mkdirSync(directory);
-  writeFileSync(join(directory, 'coops.ndjson'), '{"id":"co_y","name":"Coop Y"}\n');
-  return directory;
-}
 
 /** Overwrites the pages that hold the rows of a table. */
 function overwriteTable(path: string, table: string): void {

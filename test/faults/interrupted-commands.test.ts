@@ -4,12 +4,12 @@ import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { databaseUrlOf, MAIN, runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
+import { lockImports } from '../support/stored-catalog.ts';
 
 /** Enough for the progress bar to appear long before the last is read. */
 const RECORDS = 150_000;
@@ -98,9 +98,8 @@ test.each([
 
 test('Ctrl-C while waiting for another import ends an import immediately', { timeout: 60_000 }, async () => {
   writeFileSync(join(folder, 'coops.ndjson'), JSON.stringify({ id: 'co_1', name: 'One' }));
-  const other = await made.database.kysely.startTransaction().execute();
+  const release = await lockImports(made.database);
   try {
-    await lockCatalog({ ...made.database, kysely: other }, {});
     const child = spawn(process.execPath, [MAIN, 'import', folder], {
       env: { PATH: process.env['PATH'], ...settings },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -119,6 +118,6 @@ test('Ctrl-C while waiting for another import ends an import immediately', { tim
     expect(performance.now() - signalledAt).toBeLessThan(1_000);
     expect(stderr).toMatch(/Interrupted; nothing was published\.\n$/);
   } finally {
-    await other.rollback().execute();
+    await release();
   }
 });

@@ -5,6 +5,7 @@ import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { expectWholeIndex } from '../support/schema/index-rows.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 /** More than one batch of moves, and too few for a block to be rebuilt. */
 const RECORDS = 3_000;
@@ -18,18 +19,21 @@ test('records that move to positions of their neighbours keep their terms, even 
   await publishLines(database, { ...SMALL_CATALOG, solicitations });
   const { records } = await expectWholeIndex(database, 'solicitations');
 
-  const changes = await IndexChanges.open(database, 'solicitations', 'a token');
-  const other = await changes.addBlock('t');
-  // More than the 64 MB that are buffered.
-  const terms = Array.from({ length: 180 }, (_, index) => `term${index}`);
-  for (let position = 0; position < BLOCK_SIZE; position += 1) {
-    changes.changeTerms(other * BLOCK_SIZE + position, [], terms);
-  }
-  await changes.move(records.map(({ id, position }) => ({ id, position, to: position + 1 })));
-  await changes.finish();
+  await changeStored(database, async (stored) => {
+    const { kysely } = stored;
+    const changes = await IndexChanges.open(stored, 'solicitations', 'a token');
+    const other = await changes.addBlock('t');
+    // More than the 64 MB that are buffered.
+    const terms = Array.from({ length: 180 }, (_, index) => `term${index}`);
+    for (let position = 0; position < BLOCK_SIZE; position += 1) {
+      changes.changeTerms(other * BLOCK_SIZE + position, [], terms);
+    }
+    await changes.move(records.map(({ id, position }) => ({ id, position, to: position + 1 })));
+    await changes.finish();
 
-  // The other block has no records.
-  await sql`delete from catalog.solicitations_index where block = ${other}`.execute(database.kysely);
+    // The other block has no records.
+    await sql`delete from catalog.solicitations_index where block = ${other}`.execute(kysely);
+  });
   const after = await expectWholeIndex(database, 'solicitations');
   expect(after.records).toEqual(records.map(({ id, position }) => ({ id, position: position + 1 })));
 }, 60_000);

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { timestampOfCatalog } from '../../src/database/revision.ts';
+import { timestampOf } from '../../src/database/revision.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { hasWords } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
@@ -14,6 +14,7 @@ import { listedSolicitations } from '../../src/resources/solicitations/solicitat
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { readFor, snapshotsOf } from '../support/snapshots.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 const RECORDS = 60;
 const NOW = '2026-01-01T00:00:00.000Z';
@@ -183,9 +184,10 @@ describe('a page whose texts exceed 8 MiB', () => {
     open = openForServing(large.config);
     await publishLines(large.database, { ...SMALL_CATALOG, contracts: ids.map(contract) });
     const text = `"name":"${'x'.repeat(1_000_000)}Contract`;
-    await sql`update catalog.contracts set document = replace(document, '"name":"Contract', ${text})`.execute(
-      large.database.kysely,
+    await changeStored(large.database, ({ kysely }) =>
+      sql`update catalog.contracts set document = replace(document, '"name":"Contract', ${text})`.execute(kysely),
     );
+    open.catalogFiles?.attachCurrent();
   }, 60_000);
   afterAll(async () => {
     await open.close();
@@ -231,7 +233,7 @@ describe('a page whose texts exceed 8 MiB', () => {
     isLost = true;
     sources.length = 0;
     const earlier = (await readFor(snapshots, SCOPE, () => null)).snapshot.catalog;
-    expect(timestampOfCatalog(earlier) < timestampOfCatalog(later)).toBe(true);
+    expect(timestampOf(earlier) < timestampOf(later)).toBe(true);
     expect(sources).toEqual(['any', 'bypassed', 'primary', 'primary']);
     expect((await readFor(snapshots, SCOPE, () => null)).snapshot.catalog).toBe(earlier);
   });
@@ -245,7 +247,8 @@ describe('a page whose texts exceed 8 MiB', () => {
         return open.run(statementKey, build, values, source);
       },
     };
-    await sql`delete from catalog.contracts`.execute(large.database.kysely);
+    await changeStored(large.database, ({ kysely }) => sql`delete from catalog.contracts`.execute(kysely));
+    open.catalogFiles?.attachCurrent();
     await expect(read(watched)).rejects.toThrow('the index names 12 records that are not stored');
     // The first attempt has shown the catalog.
     expect(statements.filter((name) => name === 'index blocks')).toHaveLength(2);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { MAX_PAGE_BYTES } from '../../src/paging/pages.ts';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 const MB = 1_000_000;
 
@@ -58,9 +59,11 @@ afterAll(() => service.close());
 /** Enlarges a stored record to a size from before there were limits. */
 async function grow(table: 'contracts' | 'suppliers' | 'solicitations', id: string, megabytes: number): Promise<void> {
   const before = table === 'solicitations' ? '"title":"' : `"id":"${id}","name":"`;
-  await sql`update ${sql.table(`catalog.${table}`)}
-    set document = replace(document, ${before}, ${before + 'x'.repeat(megabytes * MB)})
-    where id = ${id}`.execute(service.database.kysely);
+  await changeStored(service.database, ({ kysely }) =>
+    sql`update ${sql.table(`catalog.${table}`)}
+      set document = replace(document, ${before}, ${before + 'x'.repeat(megabytes * MB)})
+      where id = ${id}`.execute(kysely),
+  );
 }
 
 interface Page {

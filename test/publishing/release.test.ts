@@ -82,15 +82,6 @@ describe('release', () => {
     expect(series.slice(1).map((timestamp, index) => timestamp - (series[index] ?? 0))).toEqual([2, 2, 2]);
   });
 
-  test('continues after a release that the log lacks, because a process died between two commits', async () => {
-    await made.database.kysely
-      .insertInto('catalog.releases')
-      .values({ number: 7, at: '2031-01-01T00:00:00.000Z' })
-      .execute();
-    const { timestamp } = await importLines({ coops: [{ id: 'co_y', name: 'Y' }] });
-    expect(timestamp).toBe('2031-01-01T00:00:00.002Z');
-  });
-
   test('reads gzip, a byte order mark, CRLF, empty lines and a last line without a line end', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
     const text = '\uFEFF{"id":"co_1","name":"É"}\r\n\r\n{"id":"co_2","name":"ﬁ"}';

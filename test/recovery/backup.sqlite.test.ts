@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
+import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { backup, type BackupOptions } from '../../src/recovery/backup.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { firstCatalog, PARTNERS, startWriter } from '../sync/writer-process.ts';
@@ -30,9 +30,7 @@ function backUp(target: string, options: Partial<BackupOptions> = {}) {
 }
 
 test.each(['copying', 'checking'] as const)('a backup interrupted while %s leaves nothing behind', async (step) => {
-  // More than is copied between two progress reports.
-  const filler = { name: 'filler', value: 'x'.repeat(20_000_000) };
-  await made.database.kysely.insertInto('access.settings').values(filler).execute();
+  await publishLines(made.database, SMALL_CATALOG);
   const before = readdirSync(folder);
   const interrupted = backUp(join(folder, 'backups', 'new'), {
     onProgress: (current) => {
@@ -80,6 +78,20 @@ describe('pds backup', { timeout: 120_000 }, () => {
     expect(readdirSync(dirname(target))).toEqual(['today']);
   });
 
+  test('makes dated backups with --keep, and removes all but the last ones, and nothing else', async () => {
+    await publishLines(made.database, SMALL_CATALOG);
+    const target = join(folder, 'nightly');
+    mkdirSync(join(target, '2020-01-01T00-00-00.000Z'), { recursive: true });
+    const names = [];
+    for (let round = 0; round < 3; round += 1) {
+      const { code, stdout, stderr } = await callPds(['backup', target, '--keep', '2', '--json'], settings);
+      expect(code, stderr).toBe(0);
+      names.push(basename((JSON.parse(stdout) as { directory: string }).directory));
+    }
+    // The first has no manifest: it is not a backup.
+    expect(readdirSync(target).toSorted()).toEqual(['2020-01-01T00-00-00.000Z', ...names.slice(1)]);
+  });
+
   test('overwrites nothing, and leaves nothing behind if it fails', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     const target = join(folder, 'full');
@@ -108,9 +120,10 @@ describe('pds backup', { timeout: 120_000 }, () => {
     await made.database.close();
     if (made.config.engine !== 'sqlite') return;
     // Corrupts a page in the middle.
-    const bytes = readFileSync(made.config.path);
+    const [catalog = ''] = listCatalogFiles(made.config.path);
+    const bytes = readFileSync(catalog);
     bytes.fill(0xff, 8192 * 20, 8192 * 21);
-    writeFileSync(made.config.path, bytes);
+    writeFileSync(catalog, bytes);
     const outcome = await callPds(['backup', join(folder, 'b')], settings);
     expect(outcome.code).toBe(1);
     expect(outcome.stderr).toMatch(/damaged/);
@@ -125,29 +138,6 @@ describe('pds backup', { timeout: 120_000 }, () => {
     expect(outcome.stderr).toMatch(/pg_dump.*pg_basebackup/);
     expect(outcome.stderr).not.toContain('hush');
   });
-});
-
-test('pds backup waits for a release that is between its two commits', { timeout: 120_000 }, async () => {
-  await publishLines(made.database, SMALL_CATALOG);
-  if (made.config.engine !== 'sqlite') return;
-  const { catalog, access } = sqliteFiles(made.config.path);
-  const [first, second] = [new SqliteConnection(catalog), new SqliteConnection(access)];
-  const timestamp = new Date(Date.now() + 1_000).toISOString();
-  second.exec(
-    `begin immediate;
-    insert into events (at, token, what, release) values ('${timestamp}', '', 'release', 2)`,
-  );
-  first.exec(`insert into releases (number, at) values (2, '${timestamp}')`);
-  const target = join(folder, 'b');
-  const backingUp = runPds(['backup', target], settings);
-  // The backup has begun.
-  while (!readdirSync(folder).some((name) => name.startsWith('b.partial'))) await sleep(10);
-  await sleep(500);
-  second.exec('commit');
-  for (const connection of [first, second]) connection.close();
-  expect((await backingUp).code).toBe(0);
-  expect(ask(target, 'catalog', 'select max(at) from releases')).toBe(timestamp);
-  expect(ask(target, 'access', `select max(at) from events where what = 'release'`)).toBe(timestamp);
 });
 
 test('both files of a backup are from the same moment, despite concurrent imports and grants', async () => {

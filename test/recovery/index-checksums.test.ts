@@ -101,9 +101,12 @@ test('sets without a checksum are read as before, and get one when an import cha
   // As version 1.2 writes a row: it deletes it, and inserts these columns.
   for (const kind of INDEXED_KINDS) {
     const table = `catalog.${kind}_index`;
-    await execute(service.database, `create temporary table before_${kind} as select block, term, bits from ${table}`);
-    await execute(service.database, `delete from ${table}`);
-    await execute(service.database, `insert into ${table} (block, term, bits) select * from before_${kind}`);
+    await execute(
+      service.database,
+      `create temporary table before_${kind} as select block, term, bits from ${table}`,
+      `delete from ${table}`,
+      `insert into ${table} (block, term, bits) select * from before_${kind}`,
+    );
   }
   const all = await countWithout();
   expect((await get('/v1/solicitations/count?q=paving')).json()).toEqual({ total: 1 });

@@ -7,6 +7,7 @@ import { verifySample, type IndexFault } from '../../src/checks/verify-index.ts'
 import { reindex } from '../../src/recovery/recover.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 import { BLOCKS, CATALOG, described, execute, faultsOf, setPosition } from './indexed-catalog.ts';
 
 async function exchangePositions(database: OpenDatabase, ids: readonly [string, string]): Promise<void> {
@@ -46,16 +47,20 @@ const DAMAGES: readonly Damage[] = [
         select bits from catalog.contracts_index where ${isRow}`.execute(kysely);
       const bits = Buffer.from(rows[0]?.bits ?? []);
       bits[0] = (bits[0] ?? 0) ^ 4;
-      await sql`update catalog.contracts_index set bits = ${bits} where ${isRow}`.execute(kysely);
+      await changeStored(database, ({ kysely: stored }) =>
+        sql`update catalog.contracts_index set bits = ${bits} where ${isRow}`.execute(stored),
+      );
     },
     found: ['differing row'],
     example: '1 differing row ("@all" in block 0)',
   },
   {
     name: 'a row of a term that no record has',
-    damage: ({ kysely }) =>
-      sql`insert into catalog.suppliers_index (block, term, bits)
-        values (2, 'nowhere', ${Buffer.from([0, 0])})`.execute(kysely),
+    damage: (database) =>
+      changeStored(database, ({ kysely: stored }) =>
+        sql`insert into catalog.suppliers_index (block, term, bits)
+          values (2, 'nowhere', ${Buffer.from([0, 0])})`.execute(stored),
+      ),
     found: ['superfluous row'],
     example: '1 superfluous row ("nowhere" in block 2)',
   },
@@ -67,9 +72,11 @@ const DAMAGES: readonly Damage[] = [
   },
   {
     name: 'rows of a block that does not exist',
-    damage: ({ kysely }) =>
-      sql`insert into catalog.suppliers_index (block, term, bits)
-        values (7, '@all', ${Buffer.from([0, 0])})`.execute(kysely),
+    damage: (database) =>
+      changeStored(database, ({ kysely: stored }) =>
+        sql`insert into catalog.suppliers_index (block, term, bits)
+          values (7, '@all', ${Buffer.from([0, 0])})`.execute(stored),
+      ),
     found: ['unlisted block', 'superfluous row'],
     example: '1 unlisted block (7)',
   },

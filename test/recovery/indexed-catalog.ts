@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { verifyIndex, type IndexFindings } from '../../src/checks/verify-index.ts';
 import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 const KINDS = ['suppliers', 'contracts', 'solicitations'] as const;
 
@@ -54,9 +55,14 @@ export async function contentsOf({ kysely }: OpenDatabase): Promise<string> {
   return JSON.stringify([contents, blocks]);
 }
 
-export async function setPosition({ kysely }: OpenDatabase, id: string, position: number): Promise<void> {
-  await sql`update catalog.solicitations set position = ${position} where id = ${id}`.execute(kysely);
+export async function setPosition(database: OpenDatabase, id: string, position: number): Promise<void> {
+  await changeStored(database, async ({ kysely }) => {
+    await sql`update catalog.solicitations set position = ${position} where id = ${id}`.execute(kysely);
+  });
 }
 
-export const execute = async ({ kysely }: Pick<OpenDatabase, 'kysely'>, statement: string): Promise<unknown> =>
-  sql.raw(statement).execute(kysely);
+/** Runs statements on the catalog that no command runs. */
+export const execute = async (database: OpenDatabase, ...statements: string[]): Promise<unknown> =>
+  changeStored(database, async ({ kysely }) => {
+    for (const statement of statements) await sql.raw(statement).execute(kysely);
+  });

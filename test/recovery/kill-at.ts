@@ -2,11 +2,11 @@ import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 
 /*
- * Preloaded into a program: kills it just before its KILL_AT-th operation on file names, counted from 0. This reaches
+ * Preloaded into a program: kills it just before its KILL_AT-th operation on file names, or sync, counted from 0. This reaches
  * every point between two such operations, which random kills seldom do.
  */
 
-const WATCHED = ['linkSync', 'renameSync', 'rmSync', 'copyFileSync'] as const;
+const WATCHED = ['linkSync', 'renameSync', 'rmSync', 'copyFileSync', 'fsyncSync'] as const;
 
 let left = Number(process.env['KILL_AT']);
 for (const name of WATCHED) {

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { inTransaction } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { rebuildIndex } from '../../src/index/write/rebuild-index.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
@@ -13,6 +12,7 @@ import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/process/interruption.ts';
 import { publishLines, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { startService } from '../support/service.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 import { BLOCKS, CATALOG, contentsOf, described, execute, faultsOf, numbered, setPosition } from './indexed-catalog.ts';
 
 describe('a sound index', () => {
@@ -52,9 +52,9 @@ describe('a sound index', () => {
     const { database } = made;
     const progress: [number, number][] = [];
     const placeAgain = (): Promise<unknown> =>
-      inTransaction(database, async (transaction) => {
-        await execute(transaction, 'delete from catalog.index_blocks');
-        await rebuildIndex(transaction, 'a token', ({ done, total }) => progress.push([done, total]));
+      changeStored(database, async (stored) => {
+        await sql`delete from catalog.index_blocks`.execute(stored.kysely);
+        await rebuildIndex(stored, 'a token', ({ done, total }) => progress.push([done, total]));
       });
     await placeAgain();
     const before = await contentsOf(database);
@@ -131,8 +131,10 @@ describe('commands', () => {
 
   test('pds check fails on a damaged index, shows terms safely, and pds reindex repairs and records it', async () => {
     await execute(made.database, 'delete from catalog.solicitations_index');
-    await sql`insert into catalog.contracts_index (block, term, bits)
-      values (0, ${'\u001b[2Jzebra\u202e'}, ${Buffer.from([0, 0])})`.execute(made.database.kysely);
+    await changeStored(made.database, ({ kysely }) =>
+      sql`insert into catalog.contracts_index (block, term, bits)
+        values (0, ${'\u001b[2Jzebra\u202e'}, ${Buffer.from([0, 0])})`.execute(kysely),
+    );
     const sampled = await runCheck({ settings });
     expect(sampled.troubles.join('\n')).toMatch(
       /^fail\|index: the index of solicitations has \d+ missing terms \(first: "/m,
@@ -193,8 +195,10 @@ test('a server shows every record within a second of a reindex, and cursors and 
       };
     };
     // Without a checksum, as version 1.2 wrote it, the wrong set is served.
-    await sql`update catalog.solicitations_index set checksum = null,
-      bits = ${Buffer.from(Uint16Array.of(1, 5, 9).buffer)} where term = '@all'`.execute(database.kysely);
+    await changeStored(database, ({ kysely }) =>
+      sql`update catalog.solicitations_index set checksum = null,
+        bits = ${Buffer.from(Uint16Array.of(1, 5, 9).buffer)} where term = '@all'`.execute(kysely),
+    );
     await setPosition(database, 'sol_35', 9 * BLOCK_SIZE);
     const damaged = await list();
     expect(damaged.ids).toEqual(['sol_11', 'sol_14', 'sol_17']);

@@ -57,7 +57,9 @@ async function dump({ engine, kysely }: OpenDatabase): Promise<Record<string, st
     const isOwn = (row: Record<string, unknown>) =>
       (name === 'access.settings' && row['name'] === 'history') ||
       (name === 'access.audit' && row['action'] === 'transfer');
-    dumped[name] = rows.filter((row) => !isOwn(row)).map(asText);
+    const withoutFile = (row: Record<string, unknown>) =>
+      name === 'access.events' ? { ...row, file: null, made_from: null } : row;
+    dumped[name] = rows.filter((row) => !isOwn(row)).map((row) => asText(withoutFile(row)));
     dumped[name].sort();
   }
   return dumped;

@@ -25,10 +25,9 @@ test('only the owner can read the file of keys and grants and its write-ahead lo
     try {
       await database.kysely.updateTable('access.partners').set({ requests_per_minute: 7 }).execute();
       expect(modesIn(join(folder, 'data'))).toMatchObject({
-        'pds.sqlite': '644',
-        'pds.access.sqlite': '600',
-        'pds.access.sqlite-shm': '600',
-        'pds.access.sqlite-wal': '600',
+        'pds.sqlite': '600',
+        'pds.sqlite-shm': '600',
+        'pds.sqlite-wal': '600',
       });
     } finally {
       await database.close();

@@ -1,5 +1,5 @@
 import type { Partner, Scope } from '../../src/access/scope.ts';
-import { headOf, Snapshot, type Head } from '../../src/access/snapshot.ts';
+import { selectHead, Snapshot, type Head } from '../../src/access/snapshot.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { firstRow } from '../../src/database/statement.ts';
 import { Snapshots, type SnapshotRead } from '../../src/paging/snapshots.ts';
@@ -13,7 +13,7 @@ const partnerOf = (id: number, scopeEvent: string, scope: Scope): Partner => ({
 /** A snapshot of a partner as of now, suspended or not; by default of one that is not in the database. */
 export async function takeSnapshot(database: OpenDatabase, partnerId = 1, scope = NOTHING): Promise<Snapshot> {
   const values = { partner_id: partnerId, scope_event: '' };
-  const { catalog, scope: event }: Head = firstRow(await database.run('head', () => headOf(database.engine), values));
+  const { catalog, scope: event }: Head = firstRow(await database.run('head', () => selectHead, values));
   const parts = { catalog, partner: partnerOf(partnerId, event, scope), source: 'any', isNamed: false } as const;
   return new Snapshot(database, parts);
 }

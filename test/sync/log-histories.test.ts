@@ -16,6 +16,7 @@ import { addMilliseconds, DAY_MS, EPOCH, formatTimestamp } from '../../src/times
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { takeSnapshot } from '../support/snapshots.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import * as rules from './log-rules.ts';
 
@@ -55,7 +56,8 @@ async function readLog(): Promise<rules.LogEvent[]> {
 }
 
 async function take(given: Step): Promise<void> {
-  const { database } = made;
+  // SQLite deletes no event of a catalog that it keeps.
+  const database = { ...made.database, operator: { name: 'alice@desk', auditRetentionDays: 1_000, keepReleases: 1 } };
   const { kysely } = database;
   switch (given.type) {
     case 'publish': {
@@ -108,12 +110,16 @@ async function take(given: Step): Promise<void> {
       const created = (events: readonly rules.LogEvent[]) =>
         events.filter(({ narrows }) => narrows === 'creation').length;
       if (state === undefined || created(state.events) < created(await readLog())) return;
+      await changeStored(database, async (stored) => {
+        await sql`delete from catalog.releases`.execute(stored.kysely);
+        await insertRows(stored, 'catalog.releases', state.releases);
+      });
+      const file = database.catalogFiles?.attachCurrent() ?? null;
       await inTransaction(database, async (transaction) => {
         await lockLog(transaction, clock);
         await sql`delete from access.events`.execute(transaction.kysely);
-        await sql`delete from catalog.releases`.execute(transaction.kysely);
-        await insertRows(transaction, 'access.events', state.events);
-        await insertRows(transaction, 'catalog.releases', state.releases);
+        const events = state.events.map((event) => (event.partner_id === null ? { ...event, file } : event));
+        await insertRows(transaction, 'access.events', events);
       });
       if (given.isClockBack) nowMs = Date.parse(state.events.at(-1)?.at ?? EPOCH);
       return;

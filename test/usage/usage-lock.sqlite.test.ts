@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { SqliteConnection, sqliteFiles } from '../../src/database/sqlite/sqlite-files.ts';
+import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { startRecording, writtenRequests, type Recording } from './recording.ts';
 
@@ -21,9 +21,9 @@ afterEach(async () => {
   await made.drop();
 });
 
-test('while another process locks the access file, requests are counted without waiting', async () => {
+test("while another process locks the database's file, requests are counted without waiting", async () => {
   const { recorder, count } = recording;
-  const other = new SqliteConnection(sqliteFiles(path).access);
+  const other = new SqliteConnection(path);
   other.exec('begin immediate');
   count('key', 1);
   for (let attempt = 0; attempt < 20; attempt += 1) {
@@ -40,19 +40,9 @@ test('while another process locks the access file, requests are counted without 
   expect(await writtenRequests(made.database)).toEqual({ key: 21 });
 });
 
-test('usage is written while an import locks the catalog', async () => {
-  await made.database.kysely.transaction().execute(async (importing) => {
-    await importing.insertInto('catalog.coops').values({ id: 'co_new', name: 'New', document: '{}' }).execute();
-    recording.count('key', 3);
-    await recording.recorder.write();
-    expect(recording.recorder.state).toMatchObject({ pendingRequests: 0, failedWrites: 0 });
-  });
-  expect(await writtenRequests(made.database)).toEqual({ key: 3 });
-});
-
-test('with a read-only access file, requests are counted, and written once it is writable', async () => {
+test('with a read-only database file, requests are counted, and written once it is writable', async () => {
   const { recorder, count, said } = recording;
-  const files = [path, sqliteFiles(path).access].flatMap((file) => [file, `${file}-wal`, `${file}-shm`]);
+  const files = [path, `${path}-wal`, `${path}-shm`];
   for (const file of files) chmodSync(file, 0o444);
   chmodSync(dirname(path), 0o555);
   for (let attempt = 1; attempt <= 4; attempt += 1) {

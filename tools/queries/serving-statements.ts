@@ -1,7 +1,7 @@
 import type { RawBuilder } from 'kysely';
 import { storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
-import { headOf, withHeadRow } from '../../src/access/snapshot.ts';
+import { selectHead, withHeadRow } from '../../src/access/snapshot.ts';
 import { RULES } from '../../src/access/visibility/rules.ts';
 import type { Engine, OpenDatabase, Query, TextsToRead } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
@@ -64,16 +64,15 @@ type Template = [area: Area, name: string, purpose: string, statement: RawBuilde
 /** All statements that `OpenDatabase.run` and `readTexts` run, under the same keys. */
 function templates(engine: Engine): Template[] {
   const textsOf = engine === 'sqlite' ? joinTexts : withHead;
-  const head = headOf(engine);
   /** A statement that a snapshot runs. */
   const rowsOf = <Row>(area: Area, purpose: string, query: Query<Row>): Template => [
     ...([area, query.statementKey, purpose] as const),
-    withHeadRow(engine, query),
+    withHeadRow(query),
   ];
   /** The same of texts. */
   const textsIn = (area: Area, name: string, purpose: string, texts: TextsToRead): Template => [
     ...([area, name, purpose] as const),
-    textsOf({ head, ...texts }),
+    textsOf({ head: selectHead, ...texts }),
   ];
   const records = SCOPES.flatMap((scope): RecordQuery[] => [
     findRecord({ engine, scope }, 'suppliers', detailedSuppliers, ''),
@@ -170,7 +169,7 @@ function templates(engine: Engine): Template[] {
     }),
     rowsOf('service', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine, '', [])),
     ['service', 'key', 'A key that is not cached, with its partner and grants.', storedKey],
-    ['lists', 'head', 'The head of the log, if all else of a response was cached.', head],
+    ['lists', 'selectHead', 'The head of the log, if all else of a response was cached.', head],
   ];
 }
 

@@ -2,13 +2,14 @@ import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
 import { readLoss } from '../../database/postgres/timeline.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { backup } from '../../recovery/backup.ts';
+import { backUpDated, backup, type BackupOptions } from '../../recovery/backup.ts';
 import { readTraces, recordPromotion, recover, type Recovery, type Traces } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
+import { listKeptReleases, rollback } from '../../recovery/rollback.ts';
 import { canAsk } from '../command-line.ts';
 import { operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm, startProgress } from '../output/progress.ts';
-import type { Output } from '../output/output.ts';
+import { renderColumns, type Output } from '../output/output.ts';
 import { configOfProcess } from '../run-command.ts';
 import { pathOf } from '../../database/configured.ts';
 
@@ -20,19 +21,30 @@ const STEPS = {
 };
 
 /** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
-export async function backupDatabase(output: Output, directory: string): Promise<undefined> {
+export async function backupDatabase(
+  output: Output,
+  target: string,
+  { keep }: { readonly keep?: number },
+): Promise<undefined> {
   const path = sqlitePath(configOfProcess(), 'pg_dump, or pg_basebackup with WAL archiving');
   const progress = startProgress(output, 'Interrupted; no backup was made.');
-  const made = await backup(path, directory, {
+  const options: BackupOptions = {
     clock: Date.now,
     version: project.version,
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
-  }).finally(progress.stop);
+    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+  };
+  const backingUp =
+    keep === undefined
+      ? backup(path, target, options).then((manifest) => ({ directory: target, manifest, removed: [] }))
+      : backUpDated(path, target, keep, options);
+  const { directory, manifest: made, removed } = await backingUp.finally(progress.stop);
   const megabytes = (made.files.catalog.bytes + made.files.access.bytes) / 1e6;
   output.done(
-    { directory, ...made },
+    { directory, ...made, ...(keep !== undefined && { removed }) },
     `Backed up ${path} to ${directory}: ${megabytes.toFixed(1)} MB, last event at ${made.last_event}. ` +
-      'It contains the digests of keys and the secret of cursors: store it where only operators can read it.',
+      'It contains the digests of keys and the secret of cursors: store it where only operators can read it.' +
+      (removed.length > 0 ? ` Removed ${removed.join(', ')}.` : ''),
   );
 }
 
@@ -80,7 +92,7 @@ export async function restoreDatabase(
 
 /** @throws OperatorError if there is no terminal to ask on. */
 async function confirmRestore(output: Output, path: string, directory: string, withAccess: boolean): Promise<void> {
-  const { manifest, replaced } = previewRestore(path, directory);
+  const { manifest, replaced } = await previewRestore(path, directory, withAccess);
   if (replaced === null) return;
   const lastEvent =
     replaced.lastEvent === null ? 'whose last event cannot be read' : `last event at ${replaced.lastEvent}`;
@@ -96,7 +108,9 @@ async function confirmRestore(output: Output, path: string, directory: string, w
     withAccess
       ? 'Later imports, partners, keys and grants are lost, and every partner is suspended until you resume it.'
       : 'Later imports are lost. Partners, keys and grants stay as they are.',
-    'The replaced files stay beside the restored ones.',
+    withAccess
+      ? 'The replaced files stay beside the restored ones.'
+      : '"pds rollback" undoes it. The database can be in use.',
   ]);
   await confirm(output, 'Restore now?');
 }
@@ -140,6 +154,53 @@ function noteWhatFollows(
   if (replaced.length > 0) {
     output.note(`The replaced database was moved to: ${replaced.join(', ')}. Remove it when you no longer need it.`);
   }
+}
+
+/** `pds releases`: lists releases and resets, the newest first. */
+export async function listDatabaseReleases(
+  { database, output }: CommandContext,
+  { limit }: { readonly limit: number },
+): Promise<undefined> {
+  const releases = await listKeptReleases(database, limit);
+  const rows = releases.map(({ release, at, what, made_from: madeFrom, isCurrent, isKept }) => [
+    String(release),
+    at,
+    what,
+    madeFrom === null ? '' : String(madeFrom),
+    isCurrent ? 'current' : isKept ? 'kept' : '',
+  ]);
+  output.result(
+    {
+      releases: releases.map(({ release, at, what, made_from, isCurrent, isKept }) => {
+        return { release, at, what, made_from, is_current: isCurrent, is_kept: isKept };
+      }),
+    },
+    releases.length === 0
+      ? 'There is no release yet.'
+      : renderColumns([['RELEASE', 'AT', 'WHAT', 'MADE FROM', 'CATALOG'], ...rows]),
+  );
+}
+
+/** `pds rollback`: goes back to the catalog of an earlier release. Prompts before that, unless confirmed. */
+export async function rollbackDatabase(
+  { database, clock, output }: CommandContext,
+  release: number | undefined,
+  { yes: isConfirmed = false }: { readonly yes?: boolean },
+): Promise<undefined> {
+  if (!isConfirmed) {
+    output.note("After a rollback every partner's next sync reads everything that it can see again.");
+    await confirm(output, 'Roll back now?');
+  }
+  const { timestamp, from, to } = await rollback(database, {
+    clock,
+    ...(release !== undefined && { release }),
+    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+  });
+  output.done(
+    { rolled_back_at: timestamp, from, to },
+    `Rolled back from release ${from} to ${to} at ${timestamp}. Every partner's next sync reads everything that it can ` +
+      `see. Undo it with "pds rollback ${from}".`,
+  );
 }
 
 /** The options of `pds recover`, as Commander parses them. */

@@ -6,7 +6,6 @@ import { DEMO_KEY } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import type { Config } from '../../config.ts';
 import { databaseName } from '../../database/configured.ts';
-import { completeCutOff } from '../../database/event-log.ts';
 import { openForCommands } from '../../database/open.ts';
 import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
 import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
@@ -110,8 +109,6 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   const migrations = await prepareSchema(database, Date.now, 'serve', logMigrations(config, logger));
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
-  const cutOff = await completeCutOff(database);
-  if (cutOff !== null) logger.info({ release: cutOff }, 'completed an import that was interrupted after its commit');
   if (await hasTimelineChanged(database)) logger.warn(TIMELINE_WARNING);
   if (!demo) return false;
   // Loaded on use, since it needs the importer.
@@ -138,6 +135,7 @@ function logMigrations({ database }: Config, logger: Logger): MigrateOptions {
       const backup = await backUpBeforeUpgrade(database, (done, total) => onProgress({ done, total, what }));
       logger.info({ backup }, 'backed up the database before its upgrade, which cannot be undone');
     },
+    onKept: (files) => logger.info({ files }, 'upgraded the database of version 1.3, whose files stay'),
   };
 }
 

@@ -7,7 +7,7 @@ import { statementsOf, type GroupSchema } from './schema.ts';
 const log = (partners: string): string => `
 create table access.events (
   at TEXT primary key, token TEXT not null, what TEXT not null, partner_id bigint references ${partners} (id),
-  narrows TEXT, release bigint not null);
+  narrows TEXT, release bigint not null, file text, made_from bigint);
 index access.events (at) where partner_id is null;
 index access.events (what, at) where partner_id is null;
 index access.events (partner_id, at) where what = 'scope';

@@ -1,18 +1,17 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { endWithClient, lockCatalog, type WorkHooks } from '../catalog-lock.ts';
+import { changeCatalog } from '../catalog-change.ts';
+import { endWithClient, lockCatalog, lockFiles, type WorkHooks } from '../catalog-lock.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import { writeAuditEntry } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase, SchemaVersionError } from '../database.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
 import { firstRow } from '../statement.ts';
-import { accessSchema } from './access.ts';
-import { catalogSchema } from './catalog.ts';
-import type { GroupSchema, TableGroup } from './schema.ts';
+import { ledgerStatement, type TableGroup } from './schema.ts';
+import { SCHEMAS } from './schemas.ts';
 
-/** The schema of each group in this version. */
-export const SCHEMAS: Readonly<Record<TableGroup, GroupSchema>> = { catalog: catalogSchema, access: accessSchema };
+export { SCHEMAS } from './schemas.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
@@ -35,6 +34,8 @@ export interface MigrateOptions extends Pick<WorkHooks, 'onProgress' | 'onWaitin
    * runs it. Without it, `prepareSchema` upgrades none.
    */
   readonly beforeUpgrade?: () => Promise<void>;
+  /** Called with the paths under which the files of a SQLite database of version 1.3 stay. */
+  readonly onKept?: (files: readonly string[]) => void;
 }
 
 /** Upgrades begin with the migration: servers accept a newer schema that they can read, commands none. */
@@ -97,19 +98,34 @@ export function haveCreated(migrations: readonly string[]): boolean {
  * @throws SchemaVersionError if the database is of a newer version, or of one before 1.3.
  * @throws OperatorError if a running import holds the lock for over a minute.
  */
-export async function migrate(database: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
+export async function migrate(database: OpenDatabase, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database);
   if (pending.length === 0) return [];
+  if (database.formerFiles !== undefined) {
+    const { takeOver } = await import('../sqlite/take-over.ts');
+    return takeOver(database, database.formerFiles, clock, options);
+  }
   // Done first: after an interrupted step, older servers must not take the schema for one they can use.
   if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
+  // It waits for a running import of SQLite, which must be able to write to `access` meanwhile.
+  const isBackedUp = !isEmpty && database.catalogFiles !== undefined;
+  if (isBackedUp && !(await wasJustUpgraded(database, clock))) await options.beforeUpgrade?.();
   for (const [index, group] of inOrder(isEmpty).entries()) {
+    const { catalogFiles } = database;
+    // Before the first release the catalog is in memory, and of this connection alone.
+    if (group === 'catalog' && catalogFiles !== undefined && catalogFiles.attachCurrent() !== null) {
+      ran.push(...(await upgradeCatalog(database, clock, options)));
+      continue;
+    }
     const before = await lastApplied(database, group);
+    using _lock = isEmpty || catalogFiles === undefined ? null : await lockFiles(catalogFiles, options);
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
       if (!isEmpty) await lockCatalog(transaction, options);
       // A backup locks `access` for a moment, which this transaction must not have done before.
-      if (index === 0 && !isEmpty && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
+      const isFirst = index === 0 && !isEmpty && !isBackedUp;
+      if (isFirst && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
       if (applied !== SCHEMAS[group].number) {
@@ -123,16 +139,47 @@ export async function migrate(database: Database, clock: Clock, options: Migrate
   return ran;
 }
 
+/** Upgrades a copy of SQLite's catalog, and publishes it as a release that changes no record. */
+async function upgradeCatalog(database: OpenDatabase, clock: Clock, options: MigrateOptions): Promise<string[]> {
+  const isOlder = (await lastApplied(database, 'catalog')) !== SCHEMAS.catalog.number;
+  if (!isOlder) return [];
+  const { result } = await changeCatalog(database, { clock, ...options }, async (draft) => {
+    const ran = await upgradeDraft(draft, clock, options);
+    // Another process can have done it meanwhile.
+    return { result: ran, event: ran.length === 0 ? null : { what: 'release', complete: async () => undefined } };
+  });
+  return result;
+}
+
+/**
+ * Upgrades a catalog that is being made. Returns the migration that ran, if there was one.
+ *
+ * @throws SchemaVersionError if it is of a newer version, or of one before 1.3.
+ */
+export async function upgradeDraft(draft: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
+  const applied = await lastApplied(draft, 'catalog');
+  const { number, upgrade } = SCHEMAS.catalog;
+  if (applied === number) return [];
+  if (applied === null || applied !== upgrade?.from) {
+    throw new SchemaVersionError(
+      `the catalog's schema is at ${applied ?? 'none'}, and this version of the service supports only ${number}. ` +
+        'Nothing was changed',
+    );
+  }
+  await runMigration(draft, 'catalog', applied, clock, options);
+  return [migrationName('catalog', applied)];
+}
+
 /** Longer than an upgrade takes. */
 const UPGRADE_MS = 3_600_000;
 
 /** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
-async function wasJustUpgraded({ kysely, readBeside }: Database, clock: Clock): Promise<boolean> {
+async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.access;
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  const statement = `select name from access.migrations where number = ${number} and applied_at > '${since}'`;
-  const row = readBeside === undefined ? (await sql.raw(statement).execute(kysely)).rows[0] : readBeside(statement);
-  return (row as { name?: string } | undefined)?.name === upgrade?.name;
+  const { rows } = await sql<{ name: string }>`select name from access.migrations
+    where number = ${number} and applied_at > ${since}`.execute(kysely);
+  return rows[0]?.name === upgrade?.name;
 }
 
 async function runMigration(
@@ -255,12 +302,6 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
   const { rows: newest } = await sql<{ number: number | null }>`select max(number) as number
     from ${sql.table(`${group}.migrations`)}`.execute(database.kysely);
   return firstRow(newest).number;
-}
-
-/** The statement that creates the ledger, the table of the migrations that ran. */
-export function ledgerStatement(group: TableGroup): string {
-  return `create table if not exists ${group}.migrations (
-    number bigint primary key, name text not null, applied_at text not null)`;
 }
 
 /**

@@ -58,3 +58,9 @@ export function statementsOf(engine: Engine, text: string): string[] {
       .trim(),
   );
 }
+
+/** The statement that creates the ledger, the table of the migrations that ran. */
+export function ledgerStatement(group: TableGroup): string {
+  return `create table if not exists ${group}.migrations (
+    number bigint primary key, name text not null, applied_at text not null)`;
+}

@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, stat
 import { dirname, resolve } from 'node:path';
 import * as sqlite from 'node:sqlite';
 import { DatabaseUnavailableError } from '../database.ts';
+import { listCatalogFiles } from './catalog-files.ts';
 
 // https://www.sqlite.org/rescode.html: primary codes, the low byte of Node's `errcode`.
 export const SQLITE_ERROR = 1;
@@ -24,47 +25,33 @@ export function sqliteCode(error: unknown): number | null {
 export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
   sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
 
-/** The two files of a database. */
-export interface SqliteFiles {
-  readonly catalog: string;
-  /** Partners, keys and grants. */
-  readonly access: string;
-}
-
-/** The two files' paths, given the catalog's. */
-export function sqliteFiles(catalog: string): SqliteFiles {
-  return { catalog, access: catalog.replace(/(\.\w+)?$/, '.access$1') };
-}
-
 /**
  * Checks the files before creating any: a missing database must not be replaced by an empty one. Creates only the last
  * folder of the path: a path to an unmounted disk is a mistake.
  *
- * @throws DatabaseUnavailableError if the parent folder is missing, or one of the two files.
+ * @throws DatabaseUnavailableError if the parent folder is missing, or the file beside its catalogs.
  */
-export function prepareFolder(files: SqliteFiles): void {
-  mkdirSync(findFolder(files), { recursive: true });
-  refuseLoneFiles(files);
+export function prepareFolder(path: string): void {
+  mkdirSync(findFolder(path), { recursive: true });
+  refuseLoneFiles(path);
 }
 
 /**
- * Whether a database exists. Also true if the files cannot be read: opening them reports why.
+ * Whether a database exists. Also true if the file cannot be read: opening it reports why.
  *
- * @throws DatabaseUnavailableError if only one of the two files exists, or the parent folder is missing.
+ * @throws DatabaseUnavailableError if only its catalogs exist, or the parent folder is missing.
  */
-export function hasSqliteFiles(files: SqliteFiles): boolean {
-  findFolder(files);
-  refuseLoneFiles(files);
-  const sizes = [sizeOf(files.catalog), sizeOf(files.access)];
-  // If only one file was truncated, that is data loss, which is detected once both are open.
-  return sizes.every((size) => size !== null) && sizes.some((size) => size > 0);
+export function hasSqliteFile(path: string): boolean {
+  findFolder(path);
+  refuseLoneFiles(path);
+  return (sizeOf(path) ?? 0) > 0;
 }
 
-/** The folder of the files, which can be missing if its parent exists. */
-function findFolder({ catalog }: SqliteFiles): string {
-  const folder = dirname(resolve(catalog));
+/** The folder of the file, which can be missing if its parent exists. */
+function findFolder(path: string): string {
+  const folder = dirname(resolve(path));
   if (existsSync(folder) || existsSync(dirname(folder))) return folder;
-  throw new DatabaseUnavailableError(noFolderMessage(catalog));
+  throw new DatabaseUnavailableError(noFolderMessage(path));
 }
 
 /** In bytes; null if the file is missing, `Infinity` if it cannot be read. */
@@ -76,19 +63,37 @@ function sizeOf(file: string): number | null {
   }
 }
 
-/** @throws DatabaseUnavailableError if only one of the two files exists. */
-export function refuseLoneFiles({ catalog, access }: SqliteFiles): void {
-  const pairs = [
-    [catalog, access],
-    [access, catalog],
-  ] as const;
-  for (const [file, other] of pairs) {
-    // A file without tables may be alone: another process is creating both right now, or was killed doing so.
-    if (!existsSync(file) || existsSync(other) || !holdsTables(file) || existsSync(other)) continue;
-    throw new DatabaseUnavailableError(
-      `${other} is missing, but ${file}, which belongs to it, exists: put it back, or restore both from a backup; ` +
-        'to start over, move the other one away too. Nothing was created',
-    );
+/** @throws DatabaseUnavailableError if a catalog exists, but not the file with the partners and keys, or a half of 1.3's. */
+export function refuseLoneFiles(path: string): void {
+  const access = formerAccessFile(path);
+  const size = sizeOf(path) ?? 0;
+  // Before there is a catalog, the file has tables: an empty one was truncated.
+  const [other] = size > 0 ? [] : [...listCatalogFiles(path), ...(existsSync(access) ? [access] : [])];
+  if (other !== undefined) throw loneFile(path, other);
+  if (size > 0 && !existsSync(access) && isFormerCatalog(path)) throw loneFile(access, path);
+}
+
+function loneFile(missing: string, other: string): DatabaseUnavailableError {
+  return new DatabaseUnavailableError(
+    `${missing} is ${existsSync(missing) ? 'empty' : 'missing'}, but ${other}, which belongs to it, exists: put it back, or restore a backup; ` +
+      'to start over, move the other one away too. Nothing was created',
+  );
+}
+
+/** Where version 1.3 stored partners and keys: its catalog had the address. */
+export function formerAccessFile(path: string): string {
+  return path.replace(/(\.\w+)?$/, '.access$1');
+}
+
+/** Whether a file is the catalog of a database of version 1.3. */
+export function isFormerCatalog(path: string): boolean {
+  if (!existsSync(path)) return false;
+  try {
+    using connection = new SqliteConnection(path, { readOnly: true });
+    return connection.prepare("select 1 from sqlite_schema where name = 'publications'").get() !== undefined;
+  } catch {
+    // Opening it reports the problem.
+    return false;
   }
 }
 
@@ -104,23 +109,8 @@ export function makePrivateFile(file: string): void {
   }
 }
 
-function holdsTables(file: string): boolean {
-  using connection = new SqliteConnection(file);
-  try {
-    return Number(connection.prepare('select count(*) as tables from sqlite_schema').get()?.['tables']) > 0;
-  } catch {
-    // Opening it reports the problem.
-    return false;
-  }
-}
-
-/** A change of partners or keys takes less space than this; so does a log that can stay. */
+/** A change of partners or keys takes less space than this. */
 export const SMALL_BYTES = 1024 * 1024;
-
-/** The size of a database file's write-ahead log (WAL); 0 if there is none. */
-export function logBytes(file: string): number {
-  return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-}
 
 /** The space that this user can fill on the disk of a file. */
 export function freeBytes(file: string): number {
@@ -135,9 +125,10 @@ const MIN_FREE_BYTES = 64 * 1024;
  * Describes a SQLite error for operators, and what to do.
  *
  * @param files the error may be about; the message names only the one at fault if that can be determined.
+ * @param damaged names the files that can be damaged, if those are others.
  * @returns null if the error is not SQLite's.
  */
-export function describeSqliteError(error: unknown, files: readonly string[]): string | null {
+export function describeSqliteError(error: unknown, files: readonly string[], damaged?: string): string | null {
   const code = sqliteCode(error);
   if (code === null) return null;
   // For a failed `attach`, Node's message repeats the path instead of the reason.
@@ -150,11 +141,11 @@ export function describeSqliteError(error: unknown, files: readonly string[]): s
     case SQLITE_NOTADB:
       return `${named} is not a SQLite database: check PDS_DATABASE_URL. Nothing was changed`;
     case SQLITE_CORRUPT:
-      return `${named} is damaged (${reason}): stop the service, and restore both files of the database from a backup`;
+      return `${damaged ?? named} is damaged (${reason}): stop the service, and restore a backup`;
     case SQLITE_FULL:
     case SQLITE_IOERR:
       return code === SQLITE_FULL || files.some(isFull)
-        ? `no space is left on the disk for ${named}: free at least 1 MB, and run the command again. It did everything or nothing${describeLargeLogs(files)}`
+        ? `no space is left on the disk for ${named}: free at least 1 MB, and run the command again. It did everything or nothing`
         : `${named} cannot be read or written (${reason}): check the system log for disk errors`;
     case SQLITE_READONLY:
     case SQLITE_CANTOPEN: {
@@ -172,14 +163,6 @@ function isFull(file: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Every command on a full disk tries to empty the logs first, so a large one has a reader. */
-function describeLargeLogs(files: readonly string[]): string {
-  const large = files.filter((file) => logBytes(file) > SMALL_BYTES);
-  const sizes = large.map((file) => `${file}-wal takes ${(logBytes(file) / 1e6).toFixed(1)} MB`);
-  if (sizes.length === 0) return '';
-  return `. ${sizes.join(' and ')}: end the import or the other program that uses it, and the next command frees it`;
 }
 
 /** Why this user cannot use a file, and what to do; null if nothing prevents it. */

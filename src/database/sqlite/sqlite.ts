@@ -1,22 +1,39 @@
-import { statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import type * as sqlite from 'node:sqlite';
+import { dirname } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import {
+  type CatalogDraft,
+  type CatalogFiles,
   type OpenDatabase,
   type ParameterValues,
   type Texts,
   type TextsQuery,
   DatabaseUnavailableError,
 } from '../database.ts';
-import { readRevision } from '../revision.ts';
-import { describeSqliteError, makePrivateFile, prepareFolder, SqliteConnection, sqliteFiles } from './sqlite-files.ts';
-import { emptyCatalogLog, makeRoom } from './sqlite-log.ts';
+import { createdCatalog } from '../migrations/schemas.ts';
+import { READ_REVISION, readRevision, type Revision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
+import { catalogPath, copyCatalog, deleteOtherCatalogs, newCatalogName, tryImportLock } from './catalog-files.ts';
+import { syncToDisk } from './durable-files.ts';
+import {
+  describeSqliteError,
+  formerAccessFile,
+  freeBytes,
+  makePrivateFile,
+  prepareFolder,
+  refuseLoneFiles,
+  SMALL_BYTES,
+  SQLITE_FULL,
+  SQLITE_READONLY,
+  sqliteCode,
+  SqliteConnection,
+} from './sqlite-files.ts';
 
-/** How long a statement waits for another process's lock. Imports hold the catalog's for longer: see `lockCatalog`. */
+/** How long a statement waits for another process's lock. Changes of the catalog have one of their own. */
 const BUSY_TIMEOUT_MS = 5_000;
 
 /** The catalog's page cache per connection. A pragma without a schema name would set another file's cache. */
@@ -25,46 +42,263 @@ const CACHE_KIB = 64 * 1024;
 /** Maximum number of cached prepared statements. A server uses fewer. */
 const PREPARED_STATEMENTS = 500;
 
+/** A file that the log names can be deleted before it is attached; then the log names a newer one. */
+const MAX_ATTEMPTS = 5;
+
 /**
- * Opens the two files of a SQLite database, attached as `catalog` and `access` in this order: a commit that wrote to
- * both files writes the catalog to disk first (`publishing/publish.ts` explains why that matters).
+ * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log's last
+ * release or reset names as `catalog`, which nobody changes. A database of version 1.3 can only be read, and upgraded.
  *
  * @throws DatabaseUnavailableError if a file cannot be opened.
  */
 export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
-  const files = sqliteFiles(path);
-  if (mode === 'write') prepareFolder(files);
+  if (mode === 'write') prepareFolder(path);
+  else refuseLoneFiles(path);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
-  const opened = new Map<string, bigint | null>();
+  let opening = path;
+  const number = fileNumber(path);
   try {
-    for (const schema of ['catalog', 'access'] as const) {
-      const file = files[schema];
-      // Contains key digests and the cursor secret.
-      if (mode === 'write' && schema === 'access') makePrivateFile(file);
-      const uri = `${pathToFileURL(file).href}?mode=${mode === 'read' ? 'ro' : 'rwc'}`;
-      opened.set(file, fileNumber(file));
-      connection.prepare(`attach ? as ${schema}`).run(uri);
-      if (mode === 'write') {
-        // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
-        connection.exec(
-          `pragma ${schema}.page_size = 8192; pragma ${schema}.journal_mode = wal; pragma ${schema}.synchronous = full`,
-        );
-      } else {
-        connection.prepare(`select count(*) from ${schema}.sqlite_schema`).get();
-      }
-      refuseReplaced(opened);
+    // Contains key digests and the cursor secret.
+    if (mode === 'write') makePrivateFile(path);
+    attach(connection, 'access', path, mode === 'read' ? 'mode=ro' : 'mode=rwc');
+    connection.prepare('select count(*) from access.sqlite_schema').get();
+    if (number !== null && number !== fileNumber(path)) throw replaced(path);
+    if (hasTable(connection, 'publications')) {
+      opening = formerAccessFile(path);
+      return openFormer(connection, path, mode);
     }
-    if (mode === 'write') makeRoom(connection, files);
-    connection.exec(`pragma temp_store = memory; pragma catalog.cache_size = -${CACHE_KIB}`);
+    const attached = prepareLog(connection, path, mode);
+    return { ...databaseOn(connection, { attached }), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
     connection.close();
-    refuseReplaced(opened);
-    const message = describeSqliteError(error, [...opened.keys()].slice(-1));
+    if (number !== null && number !== fileNumber(path)) throw replaced(path);
+    const message = describeSqliteError(error, [opening]);
     if (message === null) throw error;
     throw new DatabaseUnavailableError(message, { cause: error });
   }
-  const prepared = new KyselyConnection(connection);
-  const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
+}
+
+/** Opens two files that nobody else uses as one database, to upgrade both. */
+export function openStaged(access: string, catalog: string): OpenDatabase {
+  const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
+  attach(connection, 'access', access, 'mode=rw');
+  attach(connection, 'catalog', catalog, 'mode=rw');
+  // A trigger that someone has planted in a backup must not run, and a write-ahead log not be left.
+  connection.exec(
+    'pragma trusted_schema = off; pragma access.journal_mode = delete; pragma catalog.journal_mode = delete',
+  );
+  return databaseOn(connection, { attached: null });
+}
+
+/** Opens a database of version 1.3, so that its schema can be reported. */
+function openFormer(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): OpenDatabase {
+  const following: Following = { attached: null };
+  const attachBoth = (): void => {
+    attach(connection, 'catalog', path, 'mode=ro');
+    attach(connection, 'access', formerAccessFile(path), 'mode=ro');
+  };
+  connection.exec('detach access');
+  attachBoth();
+  connection.prepare('select count(*) from access.sqlite_schema').get();
+  return {
+    ...databaseOn(connection, following),
+    formerFiles: {
+      path,
+      detach: () => connection.exec('detach catalog; detach access'),
+      attach: attachBoth,
+      attachUpgraded() {
+        const attached = attachLog(connection, path, mode);
+        following.attached = attached;
+        return catalogFilesOf(path, attached);
+      },
+    },
+  };
+}
+
+/** Attaches the file with the log, and the catalog that it names. */
+function attachLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): AttachedFiles {
+  attach(connection, 'access', path, mode === 'read' ? 'mode=ro' : 'mode=rwc');
+  return prepareLog(connection, path, mode);
+}
+
+function prepareLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): AttachedFiles {
+  if (mode === 'write') {
+    // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
+    connection.exec('pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full');
+    makeRoom(connection, path);
+  }
+  connection.exec('pragma temp_store = memory');
+  const attached = new AttachedFiles(connection, path);
+  attached.attachCurrent();
+  return attached;
+}
+
+/** The catalog that a connection's statements follow; null if both files stay attached, whatever the log names. */
+interface Following {
+  attached: AttachedFiles | null;
+}
+
+function attach(connection: sqlite.DatabaseSync, schema: string, file: string, options: string): void {
+  connection.prepare(`attach ? as ${schema}`).run(`${pathToFileURL(file).href}?${options}`);
+}
+
+function hasTable(connection: sqlite.DatabaseSync, name: string): boolean {
+  return connection.prepare('select 1 from access.sqlite_schema where name = ?').get(name) !== undefined;
+}
+
+/** A restore replaces the file that it has locked, so a process that waited for that lock has the old file open. */
+function replaced(path: string): DatabaseUnavailableError {
+  return new DatabaseUnavailableError(`${path} was replaced while it was being opened: try again`);
+}
+
+/** The inode, which differs between files of the same name; null if the file is missing or cannot be read. */
+function fileNumber(path: string): bigint | null {
+  try {
+    return statSync(path, { bigint: true }).ino;
+  } catch {
+    // Opening it fails too, and that error is the one reported.
+    return null;
+  }
+}
+
+/**
+ * Makes what room it can on a nearly full disk for a change of partners or keys: an import that was killed has left its
+ * file. The write-ahead log keeps its size, but the change overwrites it from the beginning, and needs no other space.
+ */
+function makeRoom(connection: sqlite.DatabaseSync, path: string): void {
+  if (freeBytes(path) >= SMALL_BYTES || !hasTable(connection, 'events')) return;
+  using lock = tryImportLock(path);
+  if (lock !== null) deleteOtherCatalogs(path, listNamedFiles(connection, Number.MAX_SAFE_INTEGER));
+  try {
+    connection.exec('pragma access.wal_checkpoint(restart)');
+  } catch (error) {
+    // Committed pages can need more room in their file than there is.
+    if (sqliteCode(error) !== SQLITE_FULL) throw error;
+  }
+}
+
+/** The files that the last releases and resets name, each event counted once. */
+function listNamedFiles(connection: sqlite.DatabaseSync, events: number): Set<string> {
+  const rows = connection
+    .prepare(
+      'select file from access.events where partner_id is null and file is not null order by at desc limit ?',
+    )
+    .all(events);
+  return new Set(rows.map(({ file }) => String(file)));
+}
+
+/** The last release or reset names the catalog; the revision shows whether that can have changed. */
+const READ_HEAD = `select (${READ_REVISION}) as revision,
+  (select file from access.events where partner_id is null order by at desc limit 1) as file`;
+
+/** The catalog that is attached to a connection, and of which events it is known to be the current one. */
+class AttachedFiles {
+  readonly #connection: sqlite.DatabaseSync;
+  readonly #path: string;
+  /** Null for the empty catalog before the first release; undefined if none is attached. */
+  #file: string | null | undefined;
+  #revision: Revision | undefined;
+  #dataVersion: unknown;
+  #reader: sqlite.StatementSync | undefined;
+
+  constructor(connection: sqlite.DatabaseSync, path: string) {
+    this.#connection = connection;
+    this.#path = path;
+  }
+
+  /** The name of the attached file; null before the first release. */
+  get file(): string | null {
+    return this.#file ?? null;
+  }
+
+  /**
+   * Whether a statement that has just run read the catalog that its log names: it saw the revision for which the
+   * catalog was attached. If not, attaches the current one, so that the statement can be run again.
+   *
+   * @param revision that the statement read; undefined if it read none.
+   */
+  isCurrentFor(revision: unknown): boolean {
+    if (this.#connection.isTransaction) return true;
+    if (revision === undefined ? this.#readVersion() === this.#dataVersion : revision === this.#revision) return true;
+    const attached = this.#file;
+    this.attachCurrent(true);
+    // Without a revision only the file shows it. One that was left and named again in between held the same records.
+    return revision === undefined ? attached === this.#file : revision === this.#revision && attached === this.#file;
+  }
+
+  /** Attaches the catalog that the log names. Does nothing in a transaction, which keeps what it has read. */
+  attachCurrent(isForced = false): void {
+    if (this.#connection.isTransaction) return;
+    const version = this.#readVersion();
+    if (!isForced && this.#file !== undefined && version === this.#dataVersion) return;
+    for (let attempt = 1; ; attempt += 1) {
+      const { file, revision } = this.#readHead();
+      try {
+        if (file !== this.#file) this.#attach(file);
+      } catch (error) {
+        const isMissing = file !== null && !existsSync(catalogPath(this.#path, file));
+        if (isMissing && attempt < MAX_ATTEMPTS) continue;
+        throw this.#describe(file, isMissing, error);
+      }
+      this.#revision = revision;
+      this.#dataVersion = version;
+      return;
+    }
+  }
+
+  /** Differs after each commit of another connection. */
+  #readVersion(): unknown {
+    this.#reader ??= this.#connection.prepare('pragma access.data_version');
+    return this.#reader.get()?.['data_version'];
+  }
+
+  #readHead(): { file: string | null; revision: Revision } {
+    if (!hasTable(this.#connection, 'events')) return { file: null, revision: '' };
+    return this.#connection.prepare(READ_HEAD).get() as { file: string | null; revision: Revision };
+  }
+
+  #attach(file: string | null): void {
+    if (this.#file !== undefined) this.#connection.exec('detach catalog');
+    this.#file = undefined;
+    if (file === null) {
+      this.#connection.exec("attach ':memory:' as catalog");
+      for (const statement of createdCatalog()) this.#connection.exec(statement);
+    } else {
+      // "immutable" alone would create a file that is missing.
+      attach(this.#connection, 'catalog', catalogPath(this.#path, file), 'mode=ro&immutable=1');
+    }
+    this.#file = file;
+    try {
+      this.#connection.prepare('select count(*) from catalog.sqlite_schema').get();
+    } catch (error) {
+      // The next statement must not find it attached.
+      this.#connection.exec('detach catalog');
+      this.#file = undefined;
+      throw error;
+    }
+    this.#connection.exec(`pragma catalog.cache_size = -${CACHE_KIB}`);
+  }
+
+  #describe(file: string | null, isMissing: boolean, error: unknown): unknown {
+    if (file === null) return error;
+    const path = catalogPath(this.#path, file);
+    const message = isMissing
+      ? `${path}, the current catalog of ${this.#path}, is missing: put it back, or restore a backup`
+      : describeSqliteError(error, [path]);
+    return message === null ? error : new DatabaseUnavailableError(message, { cause: error });
+  }
+}
+
+function databaseOn(connection: sqlite.DatabaseSync, following: Following): OpenDatabase {
+  const prepared = new KyselyConnection(connection, (execute) => execute());
+  const own: SqliteDatabase = {
+    prepare(text) {
+      following.attached?.attachCurrent();
+      return prepared.prepare(text);
+    },
+    close: () => prepared.close(),
+  };
+  const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: own }) });
   const statements = new StatementCache();
   const close = async (): Promise<void> => {
     await kysely.destroy();
@@ -72,7 +306,10 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
   };
   const read = <Row>(statementKey: string, build: () => RawBuilder<Row>, values: ParameterValues): Row[] => {
     const statement = statements.get(kysely, statementKey, build);
-    return prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
+    for (;;) {
+      const rows = prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
+      if (following.attached?.isCurrentFor((rows[0] as { revision?: unknown } | undefined)?.revision) !== false) return rows;
+    }
   };
   return {
     engine: 'sqlite',
@@ -83,21 +320,110 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       const { text_count: count, bytes, last_key, changes_at, ...head } = firstRow(rows);
       return { head: head as Row, count, bytes: bytes ?? new Uint8Array(), last_key, changes_at };
     },
-    runEach: (text, parameterLists) => {
-      const statement = prepared.prepare(text);
-      for (const parameters of parameterLists) statement.run(parameters);
-    },
-    readBeside: (statement) => {
-      using beside = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
-      beside.prepare('attach ? as access').run(`${pathToFileURL(files.access).href}?mode=ro`);
-      return beside.prepare(statement).get();
-    },
-    ...(mode === 'write' && { emptyLog: () => emptyCatalogLog(connection, files.catalog) }),
+    runEach: runEachOn(prepared),
     readRevision: () => readRevision(kysely),
     bypassReplicas: () => undefined,
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+function runEachOn(prepared: SqliteDatabase): NonNullable<OpenDatabase['runEach']> {
+  return (text, parameterLists) => {
+    const statement = prepared.prepare(text);
+    for (const parameters of parameterLists) statement.run(parameters);
+  };
+}
+
+function catalogFilesOf(path: string, attached: AttachedFiles): CatalogFiles {
+  return {
+    path,
+    tryLock: () => tryImportLock(path),
+    attachCurrent() {
+      attached.attachCurrent(true);
+      return attached.file;
+    },
+    deleteOthers: (used) => deleteOtherCatalogs(path, used),
+    openDraft: (number, source) => openDraft(path, number, attached.file, source),
+  };
+}
+
+/**
+ * Opens the current catalog for changes: the first one copies it to a new file, and begins a transaction there. Without
+ * a change nothing is copied.
+ *
+ * @param current the name of the current file; null for the empty catalog.
+ * @param source the path of another file to copy at once.
+ */
+function openDraft(path: string, number: number, current: string | null, source?: string): CatalogDraft {
+  const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
+  connection.exec('pragma temp_store = memory; pragma trusted_schema = off');
+  let name: string | null = null;
+  const begin = (original: string | null): void => {
+    name = newCatalogName(path, number);
+    const file = catalogPath(path, name);
+    if (original === null) makePrivateFile(file);
+    else copyCatalog(original, file, path);
+    attach(connection, 'catalog', file, 'mode=rw');
+    // A file that is thrown away if anything fails need not be on disk before it is complete. SQLite refuses to do
+    // without a journal, and a failed statement would keep half of its rows.
+    connection.exec(
+      `pragma catalog.page_size = 8192; pragma catalog.journal_mode = delete; pragma catalog.synchronous = off;
+      pragma catalog.cache_size = -${CACHE_KIB}; begin`,
+    );
+    if (original === null) for (const statement of createdCatalog()) connection.exec(statement);
+  };
+  const removeCopy = (): void => {
+    if (connection.isOpen) connection.close();
+    if (name === null) return;
+    for (const suffix of ['', '-journal']) rmSync(catalogPath(path, name) + suffix, { force: true });
+  };
+  try {
+    if (source !== undefined || current === null) begin(source ?? null);
+    else attach(connection, 'catalog', catalogPath(path, current), 'mode=ro&immutable=1');
+  } catch (error) {
+    removeCopy();
+    throw error;
+  }
+  const prepared = new KyselyConnection(connection, (execute) => {
+    try {
+      return execute();
+    } catch (error) {
+      if (sqliteCode(error) !== SQLITE_READONLY || name !== null || current === null) throw error;
+      connection.exec('detach catalog');
+      begin(catalogPath(path, current));
+      return execute();
+    }
+  });
+  const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
+  return {
+    database: { engine: 'sqlite', kysely, runEach: runEachOn(prepared) },
+    complete() {
+      if (name === null) throw new Error('a catalog without a change is no release');
+      connection.exec('pragma catalog.optimize; commit');
+      connection.close();
+      syncCatalog(path, name);
+      return name;
+    },
+    stamp(release, at) {
+      if (name === null) throw new Error('a catalog without a change is no release');
+      {
+        using file = new SqliteConnection(catalogPath(path, name));
+        file.exec('pragma synchronous = off');
+        file.prepare('insert into releases (number, at) values (?, ?)').run(release, at);
+      }
+      syncCatalog(path, name);
+    },
+    discard: removeCopy,
+    close() {
+      if (connection.isOpen) connection.close();
+    },
+  };
+}
+
+function syncCatalog(path: string, name: string): void {
+  syncToDisk(catalogPath(path, name));
+  syncToDisk(dirname(path));
 }
 
 interface JoinedTexts extends Pick<Texts, 'last_key' | 'changes_at'> {
@@ -114,43 +440,26 @@ export function joinTexts<Row>({ head, texts, isInOrder = false }: TextsQuery<Ro
     from (${texts} ${order})) as joined`;
 }
 
-/**
- * Detects a file replaced while it was being opened. A restore replaces the file that it has locked, so a process that
- * waited for that lock has the old file open.
- */
-function refuseReplaced(opened: ReadonlyMap<string, bigint | null>): void {
-  for (const [file, number] of opened) {
-    if (number === null || number === fileNumber(file)) continue;
-    throw new DatabaseUnavailableError(`${file} was replaced while it was being opened: try again`);
-  }
-}
-
-/** The inode, which differs between files of the same name; null if the file is missing or cannot be read. */
-function fileNumber(path: string): bigint | null {
-  try {
-    return statSync(path, { bigint: true }).ino;
-  } catch {
-    // Opening it fails too, and that error is the one reported.
-    return null;
-  }
-}
-
 class KyselyConnection implements SqliteDatabase {
   readonly #connection: sqlite.DatabaseSync;
+  readonly #execute: <T>(execute: () => T) => T;
   readonly #prepared = new LRUCache<string, SqliteStatement>({ max: PREPARED_STATEMENTS });
 
-  constructor(connection: sqlite.DatabaseSync) {
+  /** @param execute runs each execution of a statement. */
+  constructor(connection: sqlite.DatabaseSync, execute: <T>(execute: () => T) => T) {
     this.#connection = connection;
+    this.#execute = execute;
   }
 
   prepare(sql: string): SqliteStatement {
     let prepared = this.#prepared.get(sql);
     if (prepared === undefined) {
       const statement = this.#connection.prepare(sql);
+      const execute = this.#execute;
       prepared = {
         reader: statement.columns().length > 0,
-        all: (parameters) => statement.all(...(parameters as sqlite.SQLInputValue[])),
-        run: (parameters) => statement.run(...(parameters as sqlite.SQLInputValue[])),
+        all: (parameters) => execute(() => statement.all(...(parameters as sqlite.SQLInputValue[]))),
+        run: (parameters) => execute(() => statement.run(...(parameters as sqlite.SQLInputValue[]))),
         iterate: (parameters) => statement.iterate(...(parameters as sqlite.SQLInputValue[])),
       };
       this.#prepared.set(sql, prepared);

@@ -18,7 +18,7 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { OperatorError } from '../operator-error.ts';
+import { OperatorError } from '../../operator-error.ts';
 
 /** Waits until a file, or a folder's entries, are on disk. */
 export function syncToDisk(path: string): void {

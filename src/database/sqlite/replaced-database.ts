@@ -9,32 +9,26 @@ import {
   sqliteCode,
   SQLITE_ERROR,
   SqliteConnection,
-  sqliteFiles,
-} from '../database/sqlite/sqlite-files.ts';
-import { OperatorError } from '../operator-error.ts';
-import { EPOCH, latestOf } from '../timestamp.ts';
+} from './sqlite-files.ts';
+import { OperatorError } from '../../operator-error.ts';
+import { EPOCH, latestOf } from '../../timestamp.ts';
 
 /** How long to wait for a command that may be about to finish. */
 const LOCK_PATIENCE_MS = 2_000;
 
-/** A file of the database being replaced. No other process can use it while this is open. */
+/** The file of a database that is being replaced. No other process can use it while this is open. */
 export interface ReplacedFile {
   readonly path: string;
   /** Holds the exclusive lock; null if the file is missing or damaged. */
   readonly connection: DatabaseSync | null;
   readonly state: 'absent' | 'locked' | 'damaged';
-}
-
-export interface ReplacedDatabase {
-  readonly catalog: ReplacedFile;
-  readonly access: ReplacedFile;
-  /** Its last commit timestamp, as far as it can be read. */
+  /** The timestamp of its last event, as far as it can be read. */
   readonly lastEvent: string;
   close(): void;
 }
 
 /**
- * Locks a database's files so that no server or command can have it open, and checkpoints their WALs: a WAL left beside
+ * Locks a database's file so that no server or command can have it open, and checkpoints its WAL: a WAL left beside
  * another file would destroy it.
  *
  * Every open connection in WAL mode holds a lock, even when idle, which makes this one fail. A damaged file cannot be
@@ -42,36 +36,19 @@ export interface ReplacedDatabase {
  *
  * @throws OperatorError if the database is in use.
  */
-export function lockReplaced(path: string): ReplacedDatabase {
-  const catalog = lockFile(path);
-  let access: ReplacedFile;
-  try {
-    access = lockFile(sqliteFiles(path).access);
-  } catch (error) {
-    catalog.connection?.close();
-    throw error;
-  }
+export function lockReplaced(path: string): ReplacedFile {
+  const { connection, state } = lockFile(path);
   const lastEvent = latestOf(
-    EPOCH,
-    readTimestamp(catalog, 'select max(at) as at from releases'),
-    readTimestamp(access, 'select max(at) as at from events'),
+    readTimestamp(connection, 'select max(at) as at from events'),
     // Of version 1.3.
-    readTimestamp(catalog, 'select max(instant) as at from publications'),
-    readTimestamp(access, 'select last_instant as at from clock'),
+    readTimestamp(connection, 'select max(instant) as at from publications'),
+    readTimestamp(connection, 'select last_instant as at from clock'),
   );
-  return {
-    catalog,
-    access,
-    lastEvent,
-    close() {
-      catalog.connection?.close();
-      access.connection?.close();
-    },
-  };
+  return { path, connection, state, lastEvent, close: () => connection?.close() };
 }
 
-function lockFile(path: string): ReplacedFile {
-  if (!existsSync(path)) return { path, connection: null, state: 'absent' };
+function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'state'> {
+  if (!existsSync(path)) return { connection: null, state: 'absent' };
   const connection = new SqliteConnection(`${pathToFileURL(path).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
   try {
     // With the schema's name: otherwise the setting would also apply to databases attached later.
@@ -79,7 +56,7 @@ function lockFile(path: string): ReplacedFile {
     // Leaving WAL mode requires exclusive access, and ends with an empty WAL.
     connection.prepare('pragma journal_mode = delete').get();
     connection.exec('begin exclusive; rollback');
-    return { path, connection, state: 'locked' };
+    return { connection, state: 'locked' };
   } catch (error) {
     connection.close();
     const code = sqliteCode(error);
@@ -90,14 +67,14 @@ function lockFile(path: string): ReplacedFile {
       );
     }
     if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT || code === SQLITE_IOERR) {
-      return { path, connection: null, state: 'damaged' };
+      return { connection: null, state: 'damaged' };
     }
     throw error;
   }
 }
 
 /** `EPOCH` if it cannot be read. */
-function readTimestamp({ connection }: ReplacedFile, statement: string): string {
+function readTimestamp(connection: DatabaseSync | null, statement: string): string {
   try {
     const timestamp = connection?.prepare(statement).get()?.['at'];
     return typeof timestamp === 'string' ? timestamp : EPOCH;

@@ -1,0 +1,47 @@
+import { lockCatalog } from '../../src/database/catalog-lock.ts';
+import { inTransaction, rollBack, type Database, type OpenDatabase } from '../../src/database/database.ts';
+import { appendEvent, findLastRelease, lockLog } from '../../src/database/event-log.ts';
+
+/**
+ * Changes stored records or the index as no command does. On SQLite, whose catalogs never change, the last release names
+ * a changed copy afterwards, and an event of a partner, if there is one, makes servers notice it.
+ */
+export async function changeStored<T>(
+  database: OpenDatabase,
+  work: (stored: Database) => Promise<T>,
+): Promise<T> {
+  const { catalogFiles } = database;
+  if (catalogFiles === undefined) return work(database);
+  catalogFiles.attachCurrent();
+  const draft = catalogFiles.openDraft(0);
+  try {
+    const result = await work(draft.database);
+    const file = draft.complete();
+    await inTransaction(database, async (transaction) => {
+      const { kysely } = transaction;
+      const at = await lockLog(transaction, Date.now);
+      const last = await findLastRelease(transaction);
+      if (last === null) throw new Error('there is no release that could name the changed catalog');
+      await kysely.updateTable('access.events').set({ file }).where('at', '=', last.at).execute();
+      const partner = await kysely.selectFrom('access.partners').select('id').limit(1).executeTakeFirst();
+      if (partner !== undefined) await appendEvent(transaction, at, { what: 'partner', partnerId: partner.id });
+    });
+    catalogFiles.attachCurrent();
+    return result;
+  } catch (error) {
+    draft.discard();
+    throw error;
+  }
+}
+
+/** Takes the lock that an import holds. Returns a function that releases it. */
+export async function lockImports(database: OpenDatabase): Promise<() => Promise<void>> {
+  const { catalogFiles } = database;
+  if (catalogFiles !== undefined) {
+    const lock = catalogFiles.tryLock();
+    return async () => lock?.[Symbol.dispose]();
+  }
+  const transaction = await database.kysely.startTransaction().execute();
+  await lockCatalog({ ...database, kysely: transaction }, {});
+  return () => rollBack(transaction);
+}
