@@ -5,6 +5,8 @@ import { parameter } from '../database/statement.ts';
 import type { Tables } from '../database/tables.ts';
 import { type Partner } from './scope.ts';
 import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
+import { byOwner } from './visibility/owners.ts';
+import type { Owner } from './visibility/rules.ts';
 
 /** One row per grant, or one with nulls for a partner without grants. */
 interface PartnerRow extends Pick<
@@ -13,7 +15,7 @@ interface PartnerRow extends Pick<
 > {
   readonly revision: Revision;
   readonly partner_state: string;
-  readonly granted_kind: 'lead_entity' | 'coop' | null;
+  readonly granted_kind: Owner | null;
   readonly resource_id: string | null;
   readonly granted_at: string | null;
 }
@@ -48,8 +50,7 @@ export const partnerById: RawBuilder<PartnerRow> = sql<PartnerRow>`
 
 /**
  * Reads a key by its public ID, with its partner and all grants, in one statement and so one snapshot; null for none.
- *
- * @param requestsPerMinute default for partners without a limit of their own.
+ * `requestsPerMinute` is the default for partners without a limit of their own.
  */
 export async function findStoredKey(
   database: OpenDatabase,
@@ -91,17 +92,16 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
     kinds: kinds && new Set(kinds),
     scope: {
       everythingSince: row.everything_since,
-      leadEntities: grantsOf(rows, 'lead_entity'),
-      coops: grantsOf(rows, 'coop'),
+      ...byOwner((owner) => grantsOf(rows, owner)),
       changedAt: row.grants_changed_at,
     },
   };
 }
 
-function grantsOf(rows: readonly PartnerRow[], kind: 'lead_entity' | 'coop'): ReadonlyMap<string, string> {
+function grantsOf(rows: readonly PartnerRow[], owner: Owner): ReadonlyMap<string, string> {
   const grants = new Map<string, string>();
   for (const row of rows) {
-    if (row.granted_kind === kind && row.resource_id !== null && row.granted_at !== null) {
+    if (row.granted_kind === owner && row.resource_id !== null && row.granted_at !== null) {
       grants.set(row.resource_id, row.granted_at);
     }
   }
