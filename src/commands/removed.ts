@@ -1,4 +1,4 @@
-/** Commands and options that version 2.0 no longer has, each with what replaces it. */
+/** Commands, options and arguments that version 2.0 no longer has, each with what replaces it. */
 const REMOVED: Readonly<Record<string, string>> = {
   'import --dry-run': 'use "pds diff"',
   'import --show': 'use "pds diff", which has it',
@@ -7,6 +7,7 @@ const REMOVED: Readonly<Record<string, string>> = {
   'convert ocds --contact-points': 'add "email" to the lines of suppliers.ndjson',
   'convert ocds --coop': 'add "coop_id" to the lines of contracts.ndjson, and a coops.ndjson',
   'key label': 'set a label with "pds key issue --label"; a rotated key has that of the former one',
+  'completion powershell': 'completion is for bash, zsh and fish',
   'serve --workers':
     'start several services on one port with --reuse-port, each with its own --admin-port ' +
     '(docs/operators/several-processes.md)',
@@ -14,12 +15,12 @@ const REMOVED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Commander's message, or what replaces the command or option that it does not know.
+ * Commander's message, or what replaces the command, option or argument that it does not know.
  *
  * @param words the command line without the options of all commands.
  */
 export function explainRemoved(message: string, words: readonly string[]): string {
-  const unknown = /unknown (?:command|option) '([^'=]+)/.exec(message)?.[1];
+  const unknown = /(?:unknown (?:command|option)|argument value) '([^'=]+)/.exec(message)?.[1];
   for (const count of [0, 1, 2]) {
     const name = [...words.slice(0, count), unknown].join(' ');
     const replacement = Object.hasOwn(REMOVED, name) ? REMOVED[name] : undefined;

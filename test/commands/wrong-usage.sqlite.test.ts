@@ -61,7 +61,7 @@ test.each([
     'key label abcdefgh billing',
     '"pds key label" was removed in version 2.0: set a label with "pds key issue --label"',
   ],
-  ['completion powershell', 'Allowed choices are bash, zsh, fish.'],
+  ['completion powershell', 'was removed in version 2.0: completion is for bash, zsh and fish'],
   ['diff some --dry-run', "unknown option '--dry-run'"],
   ['serve --workers 4', '"pds serve --workers" was removed in version 2.0: start several services on one port with'],
   ['--json serve --port 0 --workers=4', '"pds serve --workers" was removed in version 2.0: start several'],
