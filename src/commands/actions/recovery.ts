@@ -148,7 +148,6 @@ function noteWhatFollows(
   }
 }
 
-/** The options of `pds recover`, as Commander parses them. */
 export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
   readonly dryRun?: boolean;
   readonly nothingLost?: boolean;
