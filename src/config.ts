@@ -32,7 +32,6 @@ export type Environment = Config['environment'];
 
 export type DatabaseConfig = Config['database'];
 
-/** Settings are invalid. */
 export class ConfigError extends OperatorError {
   override name = 'ConfigError';
   /** All problems, one sentence each; the message has one line per problem. */
@@ -49,12 +48,11 @@ export type Origin =
   { readonly from: 'default' | 'environment' | 'option' } | { readonly from: 'file'; readonly file: string };
 
 /** Completes `It is set …`. */
-export function describeOrigin(origin: Origin): string {
+function describeOrigin(origin: Origin): string {
   if (origin.from === 'file') return `in ${origin.file}`;
   return { default: 'by default', environment: 'in the environment', option: 'by an option' }[origin.from];
 }
 
-/** Returns where the value of a variable is from. */
 export type OriginOf = (name: string) => Origin;
 
 /** A setting in force, valid or not. */

@@ -4,9 +4,6 @@
  */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
-/** The same, except newlines, which JSON has only between its values. */
-const UNPRINTABLE_IN_JSON = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-
 /** Nearly all log lines are plain ASCII, and testing for that is ten times as fast as replacing. */
 const NOT_PLAIN = /[^ -~\n]/;
 
@@ -23,7 +20,10 @@ export function printable(text: string): string {
 /** Equivalent JSON that is safe to show on a terminal: `JSON.stringify` only escapes the first 32 characters. */
 export function printableJson(json: string): string {
   if (!NOT_PLAIN.test(json)) return json;
-  return json.replace(UNPRINTABLE_IN_JSON, (character) => character.split('').map(escapeOf).join(''));
+  return json.replace(UNPRINTABLE, (character) => {
+    // JSON has newlines only between its values.
+    return character === '\n' ? character : character.split('').map(escapeOf).join('');
+  });
 }
 
 function escapeOf(character: string): string {

@@ -1,7 +1,6 @@
 /**
- * A warning that is logged immediately, and then at most once per interval, so that clients cannot fill the log.
- *
- * @param write receives the number of occurrences since the last call, including this one, and this one's details.
+ * A warning that is logged immediately, and then at most once per interval, so that clients cannot fill the log. `write`
+ * receives the number of occurrences since the last call, including this one, and this one's details.
  */
 export function throttleWarning<Details extends unknown[]>(
   intervalMs: number,

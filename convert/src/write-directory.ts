@@ -21,7 +21,7 @@ export function checkOutputDirectory(directory: string): void {
 }
 
 /** The file beside a kind's that lists what a conversion skipped. An import that removes absent records shows it. */
-export function skippedFile(kind: Kind): string {
+function skippedFile(kind: Kind): string {
   return `${kind}.skipped.txt`;
 }
 

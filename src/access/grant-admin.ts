@@ -6,13 +6,12 @@ import { appendEvent, lockLog } from '../database/event-log.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { getPartnerId } from './partner-admin.ts';
-import { OWNER_KINDS, OWNERS, type Owner } from './visibility/rules.ts';
+import { awaitByOwner, listOwners, withoutOwners, type OwnerIds } from './visibility/owners.ts';
+import { OWNER_KINDS, OWNERS, type ByOwner, type Owner } from './visibility/rules.ts';
 
-/** The grants that one command adds or removes: lead entities and coops by ID. */
-export interface Grants {
+/** The grants that one command adds or removes. */
+export interface Grants extends OwnerIds {
   readonly everything: boolean;
-  readonly leadEntities: readonly string[];
-  readonly coops: readonly string[];
 }
 
 /** A granted lead entity or coop. */
@@ -21,16 +20,6 @@ export interface Grant {
   /** Null if the catalog no longer contains it. */
   readonly name: string | null;
   readonly grantedAt: string;
-}
-
-async function forEachKind(
-  { leadEntities, coops }: Grants,
-  work: (owner: Owner, ids: readonly string[]) => Promise<string[]>,
-): Promise<Pick<Grants, 'leadEntities' | 'coops'>> {
-  return {
-    leadEntities: leadEntities.length === 0 ? [] : await work('lead_entity', leadEntities),
-    coops: coops.length === 0 ? [] : await work('coop', coops),
-  };
 }
 
 /**
@@ -52,14 +41,16 @@ export function grant(
     const partnerId = await getPartnerId(transaction, partnerName);
     const missing = {
       everything: false,
-      ...(await forEachKind(requested, (owner, ids) => missingFromCatalog(transaction, owner, ids))),
+      ...(await awaitByOwner((owner, grants) => missingFromCatalog(transaction, owner, requested[grants]))),
     };
     if (isSomething(missing))
       throw new OperatorError(`not in the catalog: ${named(missing)}. Nothing was granted.${findWith(missing)}`);
 
     const granted: Grants = {
       everything: requested.everything && (await setEverything(transaction, partnerId, timestamp)),
-      ...(await forEachKind(requested, (owner, ids) => insertGrants(transaction, partnerId, owner, ids, timestamp))),
+      ...(await awaitByOwner((owner, grants) =>
+        insertGrants(transaction, partnerId, owner, requested[grants], timestamp),
+      )),
     };
     if (isSomething(granted)) {
       await appendEvent(transaction, timestamp, { what: 'scope', partnerId, narrows: null });
@@ -88,8 +79,8 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
     const everythingSince = requested.everything ? null : await readEverythingSince(transaction, partnerId);
     const revoked: Grants = {
       everything: requested.everything && (await setEverything(transaction, partnerId, null)),
-      ...(await forEachKind(requested, async (owner, ids) => {
-        const deleted = await deleteGrants(transaction, partnerId, owner, ids);
+      ...(await awaitByOwner(async (owner, grants) => {
+        const deleted = await deleteGrants(transaction, partnerId, owner, requested[grants]);
         narrows ||= deleted.some(({ granted_at }) => everythingSince === null || everythingSince > granted_at);
         return deleted.map(({ resource_id }) => resource_id);
       })),
@@ -117,15 +108,9 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
  *
  * @throws OperatorError if there is no such partner.
  */
-export async function listGrants(
-  database: Database,
-  partnerName: string,
-): Promise<{ leadEntities: Grant[]; coops: Grant[] }> {
+export async function listGrants(database: Database, partnerName: string): Promise<ByOwner<Grant[]>> {
   const partnerId = await getPartnerId(database, partnerName);
-  return {
-    leadEntities: await grantsOf(database, partnerId, 'lead_entity'),
-    coops: await grantsOf(database, partnerId, 'coop'),
-  };
+  return awaitByOwner((owner) => grantsOf(database, partnerId, owner));
 }
 
 async function missingFromCatalog(
@@ -133,6 +118,7 @@ async function missingFromCatalog(
   owner: Owner,
   ids: readonly string[],
 ): Promise<string[]> {
+  if (ids.length === 0) return [];
   const rows = await kysely
     .selectFrom(OWNERS[owner].table)
     .select('id')
@@ -164,6 +150,7 @@ async function insertGrants(
   ids: readonly string[],
   timestamp: string,
 ): Promise<string[]> {
+  if (ids.length === 0) return [];
   // Selected from the catalog, since one parameter per row would limit the number of ids.
   const { rows } = await sql<{ resource_id: string }>`
     insert into access.grants (partner_id, kind, resource_id, granted_at)
@@ -199,37 +186,27 @@ async function grantsOf({ kysely }: Database, partnerId: number, owner: Owner): 
     .execute();
 }
 
-function detailsOf({ everything, leadEntities, coops }: Grants): Record<string, unknown> {
-  return {
-    ...(everything && { everything }),
-    ...(leadEntities.length > 0 && { lead_entities: leadEntities }),
-    ...(coops.length > 0 && { coops }),
-  };
+function detailsOf(grants: Grants): Record<string, unknown> {
+  const { everything } = grants;
+  const owners = OWNER_KINDS.map((owner) => [OWNERS[owner].parameter, grants[OWNERS[owner].grants]] as const);
+  return { ...(everything && { everything }), ...Object.fromEntries(owners.filter(([, ids]) => ids.length > 0)) };
 }
 
 function isSomething(grants: Grants): boolean {
-  return grants.everything || ownersIn(grants).length > 0;
-}
-
-function ownersIn(grants: Grants): { owner: Owner; ids: readonly string[] }[] {
-  return OWNER_KINDS.map((owner) => ({ owner, ids: grants[OWNERS[owner].grants] })).filter(({ ids }) => ids.length > 0);
+  return grants.everything || listOwners(grants).length > 0;
 }
 
 function without(all: Grants, removed: Grants): Grants {
-  return {
-    everything: all.everything && !removed.everything,
-    leadEntities: [...new Set(all.leadEntities).difference(new Set(removed.leadEntities))],
-    coops: [...new Set(all.coops).difference(new Set(removed.coops))],
-  };
+  return { everything: all.everything && !removed.everything, ...withoutOwners(all, removed) };
 }
 
 /** A sentence with the command that finds IDs of these kinds, after a space. */
 function findWith(grants: Grants): string {
-  const commands = ownersIn(grants).map(({ owner }) => `"pds find ${OWNERS[owner].word} TEXT"`);
-  return commands.length === 0 ? '' : ` Find ids by name with ${commands.join(' or ')}`;
+  const commands = new Set(listOwners(grants).map(({ owner }) => `"pds find ${OWNERS[owner].word} TEXT"`));
+  return commands.size === 0 ? '' : ` Find ids by name with ${[...commands].join(' or ')}`;
 }
 
 function named(grants: Grants): string {
-  const ids = ownersIn(grants).flatMap((each) => each.ids.map((id) => `${OWNERS[each.owner].label} "${id}"`));
+  const ids = listOwners(grants).map(({ owner, id }) => `${OWNERS[owner].label} "${id}"`);
   return [...(grants.everything ? ['everything'] : []), ...ids].join(', ');
 }

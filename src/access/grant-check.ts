@@ -3,25 +3,20 @@ import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/statement.ts';
 import type { Kind } from '../kinds.ts';
 import { parseStoredKinds } from './partner-records.ts';
-import { OWNER_KINDS, OWNERS, type Owner } from './visibility/rules.ts';
+import { awaitByOwner, byOwner, listOwners, type OwnerIds } from './visibility/owners.ts';
+import { OWNERS, type Owner } from './visibility/rules.ts';
 import { ownsShown } from './visibility/scope-sql.ts';
 
 /** A partner that sees only what it was granted, not everything. */
-export interface GrantedPartner {
+export interface GrantedPartner extends OwnerIds {
   readonly name: string;
   /** Null for all kinds. */
   readonly kinds: readonly Kind[] | null;
-  /** IDs. */
-  readonly leadEntities: readonly string[];
-  readonly coops: readonly string[];
 }
 
-/** The grants of a partner that have no effect. */
-export interface IdleGrants {
+/** The grants of a partner that have no effect: the owners that the catalog does not contain. */
+export interface IdleGrants extends OwnerIds {
   readonly partner: string;
-  /** Granted lead entities and coops that the catalog does not contain. */
-  readonly leadEntities: readonly string[];
-  readonly coops: readonly string[];
   /** True if it sees no contract, solicitation or supplier, though its kinds include one of them. */
   readonly seesNothing: boolean;
 }
@@ -42,8 +37,7 @@ export async function listGrantedPartners({ kysely }: Database): Promise<Granted
     ([name, grants]) => ({
       name,
       kinds: parseStoredKinds(grants[0]?.kinds ?? null),
-      leadEntities: grants.flatMap(({ kind, id }) => (kind === 'lead_entity' && id !== null ? id : [])),
-      coops: grants.flatMap(({ kind, id }) => (kind === 'coop' && id !== null ? id : [])),
+      ...byOwner((owner) => grants.flatMap(({ kind, id }) => (kind === owner && id !== null ? id : []))),
     }),
   );
 }
@@ -53,25 +47,23 @@ export async function listGrantedPartners({ kysely }: Database): Promise<Granted
  * granted lead entity and coop, however many partners have it and records it owns.
  */
 export async function findIdleGrants(database: Database, partners: readonly GrantedPartner[]): Promise<IdleGrants[]> {
-  const leadEntities = await readOwners(
-    database,
-    'lead_entity',
-    new Set(partners.flatMap((each) => each.leadEntities)),
+  const stored = await awaitByOwner((owner, grants) =>
+    readOwners(database, owner, new Set(partners.flatMap((partner) => partner[grants]))),
   );
-  const coops = await readOwners(database, 'coop', new Set(partners.flatMap((each) => each.coops)));
-  return partners.flatMap((partner): IdleGrants[] => {
-    const owners = [
-      ...partner.leadEntities.map((id) => leadEntities.get(id)),
-      ...partner.coops.map((id) => coops.get(id)),
-    ];
-    const idle = {
+  const idle = partners.map((partner): IdleGrants => {
+    const owners = listOwners(partner).map(({ owner, id }) => stored[OWNERS[owner].grants].get(id));
+    return {
       partner: partner.name,
-      leadEntities: partner.leadEntities.filter((id) => !leadEntities.has(id)),
-      coops: partner.coops.filter((id) => !coops.has(id)),
+      ...byOwner((_, grants) => partner[grants].filter((id) => !stored[grants].has(id))),
       seesNothing: seesNothing(partner, owners),
     };
-    return idle.seesNothing || idle.leadEntities.length + idle.coops.length > 0 ? [idle] : [];
   });
+  return idle.filter(isIdle);
+}
+
+/** Whether one of them has no effect, or all of them together. */
+export function isIdle(grants: IdleGrants): boolean {
+  return grants.seesNothing || listOwners(grants).length > 0;
 }
 
 /** The kinds of which the grant of an owner shows records. */
@@ -109,14 +101,11 @@ function seesNothing({ kinds }: GrantedPartner, owners: readonly (OwnedKinds | u
   );
 }
 
-/** Items listed in a sentence. */
 const MAX_LISTED = 5;
 
 /** Lead entities and coops in a sentence: `lead entity "le_a", coop "co_x"`. */
-export function namedOwners(owners: Pick<IdleGrants, 'leadEntities' | 'coops'>): string {
-  const named = OWNER_KINDS.flatMap((owner) =>
-    owners[OWNERS[owner].grants].map((id) => `${OWNERS[owner].label} "${id}"`),
-  );
+export function namedOwners(owners: OwnerIds): string {
+  const named = listOwners(owners).map(({ owner, id }) => `${OWNERS[owner].label} "${id}"`);
   const more = named.length - MAX_LISTED;
   return named.slice(0, MAX_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }

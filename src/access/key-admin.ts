@@ -27,13 +27,11 @@ export interface KeyDetails {
   readonly revokedAt: string | null;
 }
 
-/** A key with its last use. */
 export interface ListedKey extends KeyDetails {
   /** The UTC day of its last request, such as `2026-04-15`; null if no stored usage counts one. */
   readonly lastUsedOn: string | null;
 }
 
-/** A key after its rotation. */
 export interface ReplacedKey extends KeyDetails {
   /** Whether it was rotated before: that rotation set its end. */
   readonly keepsEarlierEnd: boolean;
@@ -47,7 +45,6 @@ export interface NewKey {
   readonly details: KeyDetails;
 }
 
-/** How a key is issued. */
 export interface KeyOptions {
   readonly environment: KeyEnvironment;
   /** Null for a key that never expires. */
@@ -169,9 +166,8 @@ export function revokeKey(
 }
 
 /**
- * Keys in order of issue, grouped by partner, with their last use.
+ * The keys of a partner, or with null of all partners, by partner and in order of issue, with their last use.
  *
- * @param partnerName null for all partners.
  * @throws OperatorError if there is no such partner.
  */
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {

@@ -66,7 +66,6 @@ export function parseKey(text: string): ParsedKey | null {
   return checksumOf(body) === checksum ? { id, environment: environment as KeyEnvironment } : null;
 }
 
-/** Whether a text has the format of a key's public ID. */
 export function isKeyId(text: string): boolean {
   return KEY_ID.test(text);
 }

@@ -3,8 +3,10 @@ import type { OpenDatabase } from '../database/database.ts';
 import { lastScope, revision, type EventName, type Revision } from '../database/revision.ts';
 import { parameter } from '../database/statement.ts';
 import type { Tables } from '../database/tables.ts';
-import { type Partner } from './scope.ts';
 import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
+import type { Partner } from './scope.ts';
+import { byOwner } from './visibility/owners.ts';
+import type { Owner } from './visibility/rules.ts';
 
 /** One row per grant, or one with nulls for a partner without grants. */
 interface PartnerRow extends Pick<
@@ -13,7 +15,7 @@ interface PartnerRow extends Pick<
 > {
   readonly revision: Revision;
   readonly scope_event: EventName;
-  readonly granted_kind: 'lead_entity' | 'coop' | null;
+  readonly granted_kind: Owner | null;
   readonly resource_id: string | null;
   readonly granted_at: string | null;
 }
@@ -24,8 +26,8 @@ type KeyRow = Pick<Tables['access.keys'], 'digest' | 'environment' | 'expires_at
 
 const COLUMNS = sql`
   ${revision} as revision, ${lastScope(sql.ref('partner.id'))} as scope_event, partner.id, partner.name,
-  partner.everything_since, partner.suspended_at, partner.requests_per_minute, partner.kinds, granted.kind as granted_kind, granted.resource_id,
-  granted.granted_at`;
+  partner.everything_since, partner.suspended_at, partner.requests_per_minute, partner.kinds,
+  granted.kind as granted_kind, granted.resource_id, granted.granted_at`;
 
 const PARTNERS = sql`
   access.partners as partner
@@ -55,9 +57,9 @@ export const newerScope: RawBuilder<string | null> = sql<string | null>`
 export function parseScope(text: string): Pick<Partner, 'isSuspended' | 'kinds' | 'scope'> | null {
   const [everythingSince, suspendedAt, kinds, ...grants] = text.split('|');
   if (everythingSince === undefined || suspendedAt === undefined || kinds === undefined) return null;
-  const rows = grants.flatMap((grant): GrantRow[] => {
-    const [granted_kind, resource_id = '', granted_at = ''] = grant.split(' ');
-    return granted_kind === 'lead_entity' || granted_kind === 'coop' ? [{ granted_kind, resource_id, granted_at }] : [];
+  const rows = grants.map((grant) => {
+    const [granted_kind, resource_id, granted_at] = grant.split(' ');
+    return { granted_kind, resource_id, granted_at } as GrantRow;
   });
   const allowed = parseStoredKinds(kinds === '*' ? null : kinds);
   return {
@@ -65,8 +67,7 @@ export function parseScope(text: string): Pick<Partner, 'isSuspended' | 'kinds' 
     kinds: allowed && new Set(allowed),
     scope: {
       everythingSince: everythingSince === '' ? null : everythingSince,
-      leadEntities: grantsOf(rows, 'lead_entity'),
-      coops: grantsOf(rows, 'coop'),
+      ...byOwner((owner) => grantsOf(rows, owner)),
     },
   };
 }
@@ -105,16 +106,15 @@ function toPartner(row: PartnerRow, rows: readonly PartnerRow[], requestsPerMinu
     kinds: kinds && new Set(kinds),
     scope: {
       everythingSince: row.everything_since,
-      leadEntities: grantsOf(rows, 'lead_entity'),
-      coops: grantsOf(rows, 'coop'),
+      ...byOwner((owner) => grantsOf(rows, owner)),
     },
   };
 }
 
-function grantsOf(rows: readonly GrantRow[], kind: 'lead_entity' | 'coop'): ReadonlyMap<string, string> {
+function grantsOf(rows: readonly GrantRow[], owner: Owner): ReadonlyMap<string, string> {
   const grants = new Map<string, string>();
   for (const row of rows) {
-    if (row.granted_kind === kind && row.resource_id !== null && row.granted_at !== null) {
+    if (row.granted_kind === owner && row.resource_id !== null && row.granted_at !== null) {
       grants.set(row.resource_id, row.granted_at);
     }
   }

@@ -4,13 +4,12 @@ import { type EventName, type Revision } from '../database/revision.ts';
 import type { Narrowing } from '../database/tables.ts';
 import { EPOCH } from '../timestamp.ts';
 import type { Kind } from '../kinds.ts';
+import type { ByOwner } from './visibility/rules.ts';
 
 /** A partner's grants; the maps are ID → timestamp of the grant. Every query of a resource takes a scope. */
-export interface Scope {
+export interface Scope extends ByOwner<ReadonlyMap<string, string>> {
   /** When the partner was granted everything; null if it has individual grants only. */
   readonly everythingSince: string | null;
-  readonly leadEntities: ReadonlyMap<string, string>;
-  readonly coops: ReadonlyMap<string, string>;
 }
 
 /** The partner behind a key. */

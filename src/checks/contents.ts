@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { findIdleGrants, listGrantedPartners, namedOwners, type IdleGrants } from '../access/grant-check.ts';
 import { keyEnvironmentOf, type KeyEnvironment } from '../access/keys.ts';
+import { listOwners } from '../access/visibility/owners.ts';
 import type { Environment, DatabaseConfig } from '../config.ts';
 import { readLastEvent } from '../database/event-log.ts';
 import { type Database, SchemaVersionError } from '../database/database.ts';
@@ -141,7 +142,7 @@ const MAX_NAMED = 20;
 async function checkGrants(database: Database): Promise<Finding[]> {
   const about = 'grants';
   const idle = await findIdleGrants(database, await listGrantedPartners(database));
-  const dangling = idle.filter(({ leadEntities, coops }) => leadEntities.length + coops.length > 0);
+  const dangling = idle.filter((grants) => listOwners(grants).length > 0);
   const blind = idle.filter(({ seesNothing }) => seesNothing);
   const listed = (partners: readonly IdleGrants[], describe: (partner: IdleGrants) => string): string => {
     const more = partners.length - MAX_NAMED;

@@ -22,8 +22,7 @@ const CHECK_TIMEOUT_MS = 6_000;
 
 /**
  * Returns a check's findings, or one finding if it timed out or failed, so that the other checks are still reported.
- *
- * @param describe formats an error without secrets.
+ * `describe` must leave out secrets.
  */
 export async function within(
   about: string,

@@ -8,11 +8,7 @@ import { fail, type Finding } from './finding.ts';
 /** A busy server can take longer to accept a connection than the second that a request waits. */
 const ATTEMPTS = 3;
 
-/**
- * Connects to a PostgreSQL server as the service does. Returns the findings of `look`, or why there is no connection.
- *
- * @param setting the setting that names the URL.
- */
+/** Connects to a PostgreSQL server as the service does. Returns the findings of `look`, or why there is no connection. */
 export async function onPostgres(
   { about, url, setting }: { about: string; url: string; setting: string },
   look: (database: OpenDatabase) => Promise<Finding[]>,

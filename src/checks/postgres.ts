@@ -113,7 +113,7 @@ function listed(lacks: readonly TablePrivilege[]): string {
 }
 
 /** Identifies a database and its replicas, and no other; null if this role cannot read it. */
-export async function readIdentity({ kysely }: Database): Promise<string | null> {
+async function readIdentity({ kysely }: Database): Promise<string | null> {
   const { rows: allowed } = await sql<{ ok: boolean }>`
     select has_function_privilege('pg_control_system()', 'execute') as ok`.execute(kysely);
   if (allowed[0]?.ok !== true) return null;

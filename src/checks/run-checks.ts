@@ -62,7 +62,7 @@ export async function runChecks(
 }
 
 /** Reports valid settings that may be unintended; reading them has already refused invalid ones. */
-export function checkSettings(config: Config): Finding[] {
+function checkSettings(config: Config): Finding[] {
   const about = 'settings';
   const { environment, host, port, adminHost, adminPort, trustedProxies, redisUrl } = config;
   const findings: Finding[] = [];

@@ -111,7 +111,6 @@ export function parseZone(text: string): string {
   return text;
 }
 
-/** Parses a whole number within bounds. */
 export function wholeNumber(min: number, max: number, orElse = ''): (text: string) => number {
   return (text) => {
     const number = integer(text, min, max);

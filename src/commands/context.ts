@@ -1,7 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import type { Config, DatabaseConfig } from '../config.ts';
+import type { Config } from '../config.ts';
 import { databaseName, hasLog, isMissing } from '../database/configured.ts';
 import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from '../database/database.ts';
 import { openForCommands, openForServing } from '../database/open.ts';
@@ -13,8 +13,6 @@ import {
   readSchemaState,
   refuseOlder,
   type MigrateOptions,
-  type SchemaState,
-  type SchemaUse,
 } from '../database/migrations/migrator.ts';
 import type { Clock } from '../timestamp.ts';
 import type { Output } from './output/output.ts';
@@ -84,7 +82,7 @@ export async function withDatabase<T>(
   if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${TIMELINE_WARNING}`);
   const result = await work({ config, database, clock: Date.now, output });
   // Reported, since an empty database is often the wrong one.
-  if (isNew) output.note(`Created ${displayNameOf(config.database)} (PDS_DATABASE_URL).`);
+  if (isNew) output.note(`Created the database ${name} (PDS_DATABASE_URL).`);
   return result;
 }
 
@@ -105,26 +103,16 @@ async function prepareDatabase(
 }
 
 /**
- * The state of the database's schema; null if the database is missing. Creates nothing.
+ * Whether the database is missing or empty. Creates nothing.
  *
- * @param waits gets the message that a primary is awaited; without it, none is awaited.
  * @throws SchemaVersionError if this version cannot use its schema.
  */
-export async function findSchemaState(
-  { database: settings }: Config,
-  use: SchemaUse,
-  waits?: Pick<Output, 'note'>,
-): Promise<SchemaState | null> {
+export async function isEmptyOrMissing({ database: settings }: Config, output: Output): Promise<boolean> {
   // Opening it would create it.
-  if (isMissing(settings)) return null;
+  if (isMissing(settings)) return true;
   await using database = openForCommands(settings);
-  if (waits !== undefined) await awaitPrimary(database, waits);
-  return await readSchemaState(database, use);
-}
-
-/** A database in a message, without its password. */
-export function displayNameOf(database: DatabaseConfig): string {
-  return `the database ${databaseName(database)}`;
+  await awaitPrimary(database, output);
+  return (await readSchemaState(database)).isEmpty;
 }
 
 /** Names are cut at this length: the environment could make them any length. */

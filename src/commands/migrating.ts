@@ -6,18 +6,16 @@ import { backUpBeside } from '../recovery/backup.ts';
 import type { Output } from './output/output.ts';
 import { startProgress, type Progress } from './output/progress.ts';
 
-/** The migrations that ran, and the folder of the backup that was made before; null for none. */
-export interface Migrated {
-  readonly ran: string[];
-  readonly backup: string | null;
-}
-
-/** Runs migrations, and shows the progress of long ones. Most take less than a second and show nothing. */
+/**
+ * Runs migrations, and shows the progress of long ones. Most take less than a second and show nothing.
+ *
+ * @returns those that ran, and the folder of the backup that was made before; null for none.
+ */
 export async function migratingWithProgress(
   output: Output,
   config: DatabaseConfig,
   work: (options: MigrateOptions) => Promise<string[]>,
-): Promise<Migrated> {
+): Promise<{ ran: string[]; backup: string | null }> {
   let progress: Progress | null = null;
   const show: Progress['show'] = (...step) => {
     progress ??= startProgress(
@@ -47,11 +45,7 @@ export async function migratingWithProgress(
   }
 }
 
-/**
- * Backs up a SQLite database before its upgrade. PostgreSQL has tools of its own.
- *
- * @returns the folder; null for PostgreSQL.
- */
+/** Backs up a SQLite database into a folder before its upgrade; null for PostgreSQL, which has tools of its own. */
 export async function backUpBeforeUpgrade(
   config: DatabaseConfig,
   onProgress: (doneBytes: number, totalBytes: number) => void = () => undefined,

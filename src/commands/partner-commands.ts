@@ -1,4 +1,5 @@
 import { Argument, type Command } from 'commander';
+import { OWNERS } from '../access/visibility/rules.ts';
 import type { GrantOptions, SetOptions } from './actions/partner.ts';
 import {
   addCommand,
@@ -16,7 +17,6 @@ import {
 const partnerActions = () => import('./actions/partner.ts');
 const keyActions = () => import('./actions/key.ts');
 
-/** Adds `pds partner`. */
 export function addPartnerCommands(program: Command): void {
   const partner = program.command('partner').description('manage partners and their access');
 
@@ -83,15 +83,13 @@ export function addPartnerCommands(program: Command): void {
     .action(onDatabase(async () => (await partnerActions()).set));
 }
 
-/** Adds `pds find`. */
 export function addFindCommand(program: Command): void {
   addCommand(program, 'find', 'find the ids of lead entities or cooperatives by name; exits 1 if none matches')
-    .addArgument(new Argument('<kind>', 'what to find').choices(['lead-entity', 'coop']))
+    .addArgument(new Argument('<kind>', 'what to find').choices(Object.values(OWNERS).map(({ word }) => word)))
     .argument('<text...>', 'words that begin words of the name, or the beginning of the id')
     .action(onDatabase(async () => (await import('./actions/reports.ts')).find));
 }
 
-/** Adds `pds key`. */
 export function addKeyCommands(program: Command): void {
   const key = program.command('key').description('manage API keys');
 

@@ -50,7 +50,6 @@ Examples:
 const bold = (text: string): string => styleText('bold', text, { stream: process.stdout });
 const cyan = (text: string): string => styleText('cyan', text, { stream: process.stdout });
 
-/** The command line. */
 export const program: Command = addCommonOptions(new Command('pds'))
   .description('Partner data service: a read-only JSON API for the partners of a purchasing marketplace.')
   .version(manifest.version)

@@ -7,11 +7,10 @@ import { createServer } from '../http/server/server.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import type { ReadinessReport } from './readiness.ts';
 
-/** The data served to administrators. */
-export interface AdminView {
-  readReadiness(): Promise<ReadinessReport>;
-  /** In Prometheus text format. */
-  readMetrics(): Promise<string>;
+/** What is served to administrators. */
+interface AdminView {
+  readonly readiness: { read(): Promise<ReadinessReport> };
+  readonly metrics: Pick<Registry, 'metrics'>;
 }
 
 /** Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners. */
@@ -24,8 +23,8 @@ export interface AdminServer {
 }
 
 const STARTING: AdminView = {
-  readReadiness: async () => ({ reasons: ['starting'], degradations: [] }),
-  readMetrics: async () => '',
+  readiness: { read: async () => ({ reasons: ['starting'], degradations: [] }) },
+  metrics: { metrics: async () => '' },
 };
 
 /**
@@ -129,13 +128,13 @@ async function respond(view: AdminView, { method, url = '/' }: IncomingMessage):
       // A response proves that the event loop is running.
       return json(200, { status: 'alive' });
     case '/readyz': {
-      const { reasons, degradations } = await view.readReadiness();
+      const { reasons, degradations } = await view.readiness.read();
       return reasons.length === 0
         ? json(200, { status: 'ready', reasons, degradations })
         : json(503, { status: 'not ready', reasons, degradations });
     }
     case '/metrics':
-      return { status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE, body: await view.readMetrics() };
+      return { status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE, body: await view.metrics.metrics() };
     default:
       return json(404, { error: 'not found: this port serves /livez, /readyz and /metrics' });
   }

@@ -1,6 +1,5 @@
 import { collectDefaultMetrics, Registry, type Metric } from 'prom-client';
 
-/** One sample of a metric. */
 export interface Sample {
   readonly labels: Readonly<Record<string, string | number>>;
   readonly value: number;

@@ -95,7 +95,7 @@ export class Readiness {
 const DRAINING = 'draining: the process completes the requests in flight, then exits';
 
 /** Exposes the result of `/readyz` as a metric. */
-export function registerReady(registry: Registry, read: () => Promise<ReadinessReport>): void {
+export function registerReady(registry: Registry, readiness: Readiness): void {
   const help = '1 if the service is ready for requests, as reported by /readyz';
-  metricsOf(registry).gauge('pds_ready', help, async () => Number((await read()).reasons.length === 0));
+  metricsOf(registry).gauge('pds_ready', help, async () => Number((await readiness.read()).reasons.length === 0));
 }

@@ -94,10 +94,8 @@ const RECONNECT_MS = { min: 150, max: 400 };
  * With `redis+sentinel://HOST,HOST:PORT/NAME`, Sentinel on these hosts names the primary.
  *
  * The caller must listen for 'error', must expose its errors only through `reasonOf`, and must disconnect in the end.
- *
- * @param commandTimeout in milliseconds.
  */
-export function openRedis(redisUrl: string, commandTimeout: number): Redis {
+export function openRedis(redisUrl: string, commandTimeoutMs: number): Redis {
   const { protocol, hostname, port, username, password, pathname } = new URL(redisUrl);
   const path = pathname.slice(1).split('/');
   const isSentinel = protocol === 'redis+sentinel:';
@@ -123,7 +121,7 @@ export function openRedis(redisUrl: string, commandTimeout: number): Redis {
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    commandTimeout,
+    commandTimeout: commandTimeoutMs,
     connectTimeout: SILENCE_MS,
     socketTimeout: SILENCE_MS,
     retryStrategy: reconnectMs,

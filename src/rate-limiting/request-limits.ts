@@ -107,7 +107,6 @@ export interface RateLimiter {
 /** Timestamps are fractional, so (timestamp + 60 s) - timestamp can be slightly more than 60 s. */
 const ROUNDING_SECONDS = 1e-6;
 
-/** The rate limit result of the request counted last. */
 export function rateLimitResult(count: number, quota: number, msLeft: number): RateLimitResult {
   return {
     isExceeded: count > quota,

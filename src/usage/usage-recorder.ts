@@ -51,8 +51,8 @@ export class UsageRecorder {
 
   /** For metrics: requests that are counted but not written yet, and failed writes since the start. */
   get state(): { readonly pendingRequests: number; readonly failedWrites: number } {
-    const taken = this.#unwritten.reduce((sum, { requests }) => sum + requests, 0);
-    return { pendingRequests: this.#counts.requests + taken, failedWrites: this.#failedWrites };
+    const pendingRequests = this.#counts.requests + requestsIn(this.#unwritten.values());
+    return { pendingRequests, failedWrites: this.#failedWrites };
   }
 
   start(): void {
@@ -137,16 +137,19 @@ export class UsageRecorder {
  */
 const MAX_COUNTERS = 20_000;
 
+function requestsIn(rows: IteratorObject<UsageRow>): number {
+  return rows.reduce((sum, { requests }) => sum + requests, 0);
+}
+
 /** Counts requests in memory until `takeAll`. */
 export class UsageCounts {
   readonly #counters = new Map<string, UsageRow>();
   #day = '';
   #dayStartMs = Number.NaN;
-  #requests = 0;
 
   /** Counted requests that were not taken yet. */
   get requests(): number {
-    return this.#requests;
+    return requestsIn(this.#counters.values());
   }
 
   count({ partner, keyId, route, status, rows }: ObservedRequest, nowMs: number): void {
@@ -161,7 +164,6 @@ export class UsageCounts {
       counter = { day, partner_id: partner.id, key_id: keyId, endpoint, ...none };
       this.#counters.set(id, counter);
     }
-    this.#requests += 1;
     counter.requests += 1;
     counter.records += rows;
     if (status === 429) counter.limited += 1;
@@ -172,7 +174,6 @@ export class UsageCounts {
   takeAll(): UsageRow[] {
     const entries = [...this.#counters].sort(([a], [b]) => (a < b ? -1 : 1));
     this.#counters.clear();
-    this.#requests = 0;
     return entries.map(([, row]) => row);
   }
 

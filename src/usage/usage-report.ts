@@ -4,11 +4,10 @@ import { formerName } from '../access/partner-lifecycle.ts';
 import type { Database } from '../database/database.ts';
 import type { UsageRow } from '../database/tables.ts';
 import { lastDays, type Clock } from '../timestamp.ts';
-
-const FIGURES = ['requests', 'records', 'limited', 'failed'] as const;
+import { COUNTS } from './usage-store.ts';
 
 /** Figures of usage, as `UsageRow` describes them. */
-export type Usage = Readonly<Pick<UsageRow, (typeof FIGURES)[number]>>;
+export type Usage = Readonly<Pick<UsageRow, (typeof COUNTS)[number]>>;
 
 /** Usage of one partner, or of one key and endpoint: in total, and per day of the report in order. */
 export interface UsageLine<Subject> extends Usage {
@@ -34,7 +33,7 @@ export async function reportUsage(
   dayCount: number,
 ): Promise<UsageReport<{ name: string; deletedAt: string | null }>> {
   const days = lastDays(clock(), dayCount);
-  const sums = FIGURES.map(
+  const sums = COUNTS.map(
     (column) => sql`cast(coalesce(sum(${sql.ref(`used.${column}`)}), 0) as bigint) as ${sql.ref(column)}`,
   );
   const { rows } = await sql<Usage & { name: string; deleted_at: string | null; day: string | null }>`
@@ -92,6 +91,6 @@ function toLine<Subject>(
 
 function sumOf(parts: readonly Usage[]): Usage {
   const sum = { requests: 0, records: 0, limited: 0, failed: 0 };
-  for (const part of parts) for (const figure of FIGURES) sum[figure] += part[figure];
+  for (const part of parts) for (const figure of COUNTS) sum[figure] += part[figure];
   return sum;
 }

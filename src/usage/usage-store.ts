@@ -38,7 +38,7 @@ export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase)
 }
 
 const KEY = ['day', 'partner_id', 'key_id', 'endpoint'] as const;
-const COUNTS = ['requests', 'records', 'limited', 'failed'] as const;
+export const COUNTS = ['requests', 'records', 'limited', 'failed'] as const;
 const COLUMNS = [...KEY, ...COUNTS].join(', ');
 
 const ADD_ON_CONFLICT = `on conflict (${KEY.join(', ')}) do update set ${COUNTS.map(

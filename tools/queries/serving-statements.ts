@@ -169,7 +169,7 @@ function templates(engine: Engine): Template[] {
     }),
     rowsOf('service', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine, '', [])),
     ['service', 'key', 'A key that is not cached, with its partner and grants.', storedKey],
-    ['lists', 'selectHead', 'The head of the log, if all else of a response was cached.', head],
+    ['lists', 'head', 'The head of the log, if all else of a response was cached.', selectHead],
   ];
 }
 

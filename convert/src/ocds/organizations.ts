@@ -32,7 +32,7 @@ export function findOrganization(process: ContractingProcess, reference: JsonObj
 }
 
 /** An organization from its party object; `null` if it has no name. */
-export function organizationOf(party: JsonObject, fallbackName: string | null): Organization | null {
+function organizationOf(party: JsonObject, fallbackName: string | null): Organization | null {
   const name = firstText(textAt(party, 'name'), fallbackName, textAt(party, 'identifier', 'legalName'));
   if (name === null) return null;
   const identifier = objectAt(party, 'identifier');

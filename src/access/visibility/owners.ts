@@ -1,11 +1,44 @@
 import type { IndexedKind } from '../../kinds.ts';
 import type { Scope } from '../scope.ts';
-import { hasDrafts, isDraft, OWNER_KINDS, OWNERS, shownBy, type Owner } from './rules.ts';
+import {
+  hasDrafts,
+  isDraft,
+  OWNER_KINDS,
+  OWNERS,
+  shownBy,
+  type ByOwner,
+  type GrantsName,
+  type Owner,
+} from './rules.ts';
 
 /* The owners that a scope was granted, and those that a record has. */
 
-/** A granted owner. */
-export interface GrantedOwner {
+export function byOwner<T>(valueOf: (owner: Owner, grants: GrantsName) => T): ByOwner<T> {
+  return Object.fromEntries(
+    OWNER_KINDS.map((owner) => [OWNERS[owner].grants, valueOf(owner, OWNERS[owner].grants)]),
+  ) as ByOwner<T>;
+}
+
+/** The same with promises, one after the other. */
+export async function awaitByOwner<T>(valueOf: (owner: Owner, grants: GrantsName) => Promise<T>): Promise<ByOwner<T>> {
+  const values = new Map<Owner, T>();
+  for (const owner of OWNER_KINDS) values.set(owner, await valueOf(owner, OWNERS[owner].grants));
+  return byOwner((owner) => values.get(owner) as T);
+}
+
+/** Owners by their ids. */
+export type OwnerIds = ByOwner<readonly string[]>;
+
+export function listOwners(ids: OwnerIds): { owner: Owner; id: string }[] {
+  return OWNER_KINDS.flatMap((owner) => ids[OWNERS[owner].grants].map((id) => ({ owner, id })));
+}
+
+/** Those that are not among the others, each once. */
+export function withoutOwners(ids: OwnerIds, others: OwnerIds): OwnerIds {
+  return byOwner((_, grants) => [...new Set(ids[grants]).difference(new Set(others[grants]))]);
+}
+
+interface GrantedOwner {
   readonly owner: Owner;
   readonly id: string;
   readonly grantedAt: string;

@@ -12,7 +12,7 @@ import type { IndexedKind, Kind } from '../../kinds.ts';
  * - `grants`, the name of its grants in a `Scope`;
  * - `table`, and `column`, which has its id in the tables of records;
  * - `suppliers`, the table of the suppliers that its contracts name;
- * - `parameter`, for the granted ids in SQL.
+ * - `parameter`, for the granted ids in SQL and in the audit trail.
  *
  * CONTRIBUTING.md lists what another one needs elsewhere.
  */
@@ -41,6 +41,11 @@ export const OWNERS = {
 export type Owner = keyof typeof OWNERS;
 
 export const OWNER_KINDS = Object.keys(OWNERS) as readonly Owner[];
+
+export type GrantsName = (typeof OWNERS)[Owner]['grants'];
+
+/** A value for each owner, by the name of its grants. */
+export type ByOwner<T> = Readonly<Record<GrantsName, T>>;
 
 /** The records of a kind that the grant of an owner shows: its own, those that its contracts name, or the owner itself. */
 export type Shown = 'own' | 'named' | 'itself';

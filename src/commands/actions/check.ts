@@ -36,8 +36,11 @@ async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
     const advice = 'Correct this setting first; the other checks were skipped.';
     return error.problems.map((message) => fail('settings', message, advice));
   }
-  const verifyIndex = (database: DatabaseConfig): Promise<Finding[]> =>
-    isFull ? verifyAll(database, output) : verifySample(database);
+  const verifyIndex = (database: DatabaseConfig): Promise<Finding[]> => {
+    if (isFull) return verifyAll(database, output);
+    const describe = (error: unknown): string => describeFailure(error, database);
+    return within('index', describe, () => checkIndexSample(database));
+  };
   const findings = await runChecks(config, Date.now, describeFailure, { verifyIndex, isFull });
   return [...findings, ...checkOwnSettingsFile()];
 }
@@ -58,14 +61,6 @@ function checkOwnSettingsFile(): Finding[] {
   const names = secrets.map(({ name }) => name).join(', ');
   const message = `every user of this machine can read ${file}, which holds a password (${names})`;
   return [warn('settings', message, `Run "chmod o= ${file}".`)];
-}
-
-function verifySample(database: DatabaseConfig): Promise<Finding[]> {
-  return within(
-    'index',
-    (error) => describeFailure(error, database),
-    () => checkIndexSample(database),
-  );
 }
 
 /** Has no time limit, unlike the other checks. @throws InterruptedError after a signal. */

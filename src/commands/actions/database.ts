@@ -3,12 +3,12 @@ import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { hasRoles, makeRoles, type Roles } from '../../database/postgres/roles.ts';
 import { vacuum } from '../../database/vacuum.ts';
-import { type CommandContext, displayNameOf, operatorOfProcess } from '../context.ts';
+import { type CommandContext, operatorOfProcess } from '../context.ts';
 import { migratingWithProgress } from '../migrating.ts';
 import { reindex } from '../../recovery/recover.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
-import { pathOf } from '../../database/configured.ts';
+import { databaseName, pathOf } from '../../database/configured.ts';
 import { openForCommands } from '../../database/open.ts';
 import { sqliteCode } from '../../database/sqlite/sqlite-files.ts';
 import { transfer } from '../../recovery/transfer.ts';
@@ -81,7 +81,7 @@ export async function transferDatabase(
     const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
     const notes = note === null ? [] : [note];
     output.done({ engine: settings.engine, rows, tables, notes }, [
-      `Transferred ${rows} rows to ${displayNameOf(settings)}, which is ready to serve.`,
+      `Transferred ${rows} rows to the database ${databaseName(settings)}, which is ready to serve.`,
       'Set PDS_DATABASE_URL to it and restart the service. Changes made to the former database from now on are not in it.',
       ...notes,
     ]);

@@ -10,12 +10,11 @@ import { findFile, listSources, type Source } from '../../publishing/read/source
 import { describeLostAccess } from '../../publishing/write/lost-access.ts';
 import { discarderOf } from '../../recovery/unused-database.ts';
 import { canAsk } from '../command-line.ts';
-import { findSchemaState, withDatabase, type CommandContext } from '../context.ts';
+import { isEmptyOrMissing, withDatabase, type CommandContext } from '../context.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 import { confirm, startProgress } from '../output/progress.ts';
 import { configOfProcess } from '../run-command.ts';
 
-/** The options of `pds import`, as Commander parses them. */
 interface ImportOptions {
   readonly replace?: boolean;
   /** Allows large removals, and what takes access from partners, without a question. */
@@ -43,8 +42,7 @@ export async function importDirectory(
     if (!canAsk()) throw new OperatorError('nothing was changed; to remove those records, add --yes');
     await confirm(output, 'Import without them?');
   }
-  const state = await findSchemaState(config, 'command', output);
-  const discard = (state?.isEmpty ?? true) ? discarderOf(config.database) : null;
+  const discard = (await isEmptyOrMissing(config, output)) ? discarderOf(config.database) : null;
   const work = (context: CommandContext): Promise<undefined> => publishSources(context, sources, directory, options);
   try {
     await withDatabase(output, work, { mayCreate: true, mayUpgrade: true });
@@ -93,11 +91,7 @@ async function publishSources(
   }
 }
 
-/**
- * Publishes sources, or only previews that, and shows the progress.
- *
- * @param interrupted the message if a signal ends it before the commit.
- */
+/** Publishes sources, or only previews that. `interrupted` is the message if a signal ends it before the commit. */
 export async function publishWithProgress(
   { config, database, clock, output }: CommandContext,
   sources: readonly Source[],
@@ -121,20 +115,15 @@ export async function publishWithProgress(
   }).finally(progress.stop);
 }
 
-/** The report of an import or a preview as JSON. */
 export function jsonOfReport(report: ImportReport, isPreview: boolean): object {
   const { timestamp, kinds, rerendered, lostAccess, notes } = report;
-  const lost_access = lostAccess.map(({ partner, leadEntities, coops, seesNothing }) => {
-    return { partner, lead_entities: leadEntities, coops, sees_nothing: seesNothing };
-  });
-  return { dry_run: isPreview, published_at: timestamp, kinds, rendered_anew: rerendered, lost_access, notes };
+  return { dryRun: isPreview, publishedAt: timestamp, kinds, renderedAnew: rerendered, lostAccess, notes };
 }
 
 /** Partners listed in text; `--json` has all. */
 const MAX_SHOWN_PARTNERS = 20;
 
-/** Lines that name the partners that lose access. */
-export function listLostAccess(lostAccess: readonly IdleGrants[]): string[] {
+function listLostAccess(lostAccess: readonly IdleGrants[]): string[] {
   const warnings = lostAccess.slice(0, MAX_SHOWN_PARTNERS).map((lost) => `warning: ${describeLostAccess(lost)}.`);
   const more = lostAccess.length - warnings.length;
   return more > 0 ? [...warnings, `and ${more} more partners; "pds diff --json" lists all`] : warnings;

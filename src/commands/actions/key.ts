@@ -88,7 +88,6 @@ export async function revoke({ database, clock, output }: CommandContext, keyId:
   );
 }
 
-/** Renders a table of keys with a heading. */
 export function renderKeys(keys: readonly ListedKey[]): string[] {
   const rows = keys.map((key) => [
     key.id,

@@ -13,20 +13,20 @@ import {
   getPartnerId,
 } from '../../access/partner-admin.ts';
 import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts';
+import { listOwners } from '../../access/visibility/owners.ts';
+import { OWNER_KINDS, OWNERS, type ByOwner, type Owner } from '../../access/visibility/rules.ts';
 import type { Kind } from '../../kinds.ts';
 import { withDatabase, type CommandContext } from '../context.ts';
 import { renderKeys } from './key.ts';
 import { confirm } from '../output/progress.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 
-/** The options of `pds partner grant` and `revoke`, as Commander parses them. */
 export interface GrantOptions {
   readonly everything?: boolean;
   readonly leadEntity?: readonly string[];
   readonly coop?: readonly string[];
 }
 
-/** The options of `pds partner set`, as Commander parses them. */
 export interface SetOptions {
   readonly perMinute?: number | 'default';
   readonly kinds?: readonly Kind[] | 'all';
@@ -79,7 +79,6 @@ const WHY_COMPLETE: Readonly<Record<CompleteListings['because'], string>> = {
 export async function show({ config, database, clock, output }: CommandContext, name: string): Promise<undefined> {
   const partner = await getPartner(database, clock, name);
   const grants = await listGrants(database, name);
-  const { leadEntities, coops } = grants;
   const keys = await listKeys(database, clock, name);
   const completeChanges = await readCompleteListings(database, await getPartnerId(database, name));
   const { upTo, because } = completeChanges;
@@ -93,8 +92,7 @@ export async function show({ config, database, clock, output }: CommandContext, 
       ['changes', `a sync from ${upTo} or earlier lists every record (${WHY_COMPLETE[because]})`],
       ['per minute', partner.requestsPerMinute?.toString() ?? `${config.requestsPerMinute} (default)`],
     ]),
-    ...(leadEntities.length > 0 ? [renderGrants('LEAD ENTITY', leadEntities)] : []),
-    ...(coops.length > 0 ? [renderGrants('COOP', coops)] : []),
+    ...OWNER_KINDS.flatMap((owner) => renderGrants(owner, grants)),
     ...(keys.length > 0 ? [renderKeys(keys)] : []),
   ];
   output.result(
@@ -207,9 +205,11 @@ async function reportChange(
   output.done({ ...value, partner }, sentence + remark(partner));
 }
 
-function renderGrants(heading: string, grants: readonly Grant[]): string[] {
-  const rows = grants.map(({ id, name, grantedAt }) => [id, grantedAt, name ?? '(no longer in the catalog)']);
-  return renderColumns([[heading, 'GRANTED', 'NAME'], ...rows]);
+/** The table of the grants of one kind; none if there are none. */
+function renderGrants(owner: Owner, grants: ByOwner<readonly Grant[]>): string[][] {
+  const { label, grants: ofKind } = OWNERS[owner];
+  const rows = grants[ofKind].map(({ id, name, grantedAt }) => [id, grantedAt, name ?? '(no longer in the catalog)']);
+  return rows.length === 0 ? [] : [renderColumns([[label.toUpperCase(), 'GRANTED', 'NAME'], ...rows])];
 }
 
 function describeScope({ everythingSince, leadEntityCount, coopCount }: PartnerSummary): string {
@@ -223,10 +223,7 @@ function countOf(count: number, singular: string, plural: string): string {
   return `${count} ${count === 1 ? singular : plural}`;
 }
 
-function describeGrants({ everything, leadEntities, coops }: Grants): string {
-  return [
-    ...(everything ? ['everything'] : []),
-    ...leadEntities.map((id) => `lead entity ${id}`),
-    ...coops.map((id) => `coop ${id}`),
-  ].join(', ');
+function describeGrants(grants: Grants): string {
+  const owners = listOwners(grants).map(({ owner, id }) => `${OWNERS[owner].label} ${id}`);
+  return [...(grants.everything ? ['everything'] : []), ...owners].join(', ');
 }

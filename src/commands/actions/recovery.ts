@@ -203,7 +203,6 @@ export async function rollbackDatabase(
   );
 }
 
-/** The options of `pds recover`, as Commander parses them. */
 export interface RecoverOptions extends Omit<RestoreOptions, 'access'> {
   readonly nothingLost?: boolean;
 }

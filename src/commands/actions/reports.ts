@@ -3,6 +3,7 @@ import { reportUsage, reportUsageOf, type UsageLine, type UsageReport } from '..
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 import { getPartnerId } from '../../access/partner-admin.ts';
+import { OWNERS } from '../../access/visibility/rules.ts';
 import { listAuditEntries } from '../../database/audit.ts';
 import { compareBytewise } from '../../bytewise.ts';
 import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
@@ -109,8 +110,6 @@ function describeValue(value: unknown): string {
   return typeof value === 'string' && !/[\s=,()"]/.test(value) ? value : JSON.stringify(value);
 }
 
-const TABLES = { 'lead-entity': 'catalog.lead_entities', coop: 'catalog.coops' } as const;
-
 /** Lines shown; `--json` has no more. */
 const MAX_SHOWN = 50;
 
@@ -122,12 +121,14 @@ const MAX_SHOWN = 50;
  */
 export async function find(
   { database, output }: CommandContext,
-  kind: keyof typeof TABLES,
+  kind: string,
   words: readonly string[],
 ): Promise<number> {
   const text = words.join(' ');
   const matches = matcherOf(text.trim());
-  const all = await database.kysely.selectFrom(TABLES[kind]).select(['id', 'name']).execute();
+  const owner = Object.values(OWNERS).find((each) => each.word === kind);
+  if (owner === undefined) throw new Error(`there is no kind ${kind}`);
+  const all = await database.kysely.selectFrom(owner.table).select(['id', 'name']).execute();
   const found = all.filter(matches).sort((a, b) => compareBytewise(a.name, b.name) || compareBytewise(a.id, b.id));
   if (found.length === 0) {
     const remark = `No ${kind} matches "${text}". Each word must begin a word of the name; try fewer or shorter words.`;

@@ -11,9 +11,8 @@ export function causeOf(error: unknown): unknown {
 }
 
 /**
- * Describes an error that ended a command. Never contains the database URL, which can hold a password.
- *
- * @param database null if the error occurred before the configuration was read.
+ * Describes an error that ended a command, without the database's URL, which can hold a password. `database` is null if
+ * the configuration had not been read.
  */
 export function describeFailure(error: unknown, database: DatabaseConfig | null): string {
   if (!(error instanceof Error)) return `unexpected: ${String(error)}`;
@@ -26,7 +25,6 @@ export function describeFailure(error: unknown, database: DatabaseConfig | null)
   return typeof syscall === 'string' ? error.message : `unexpected: ${error.message || error.name}`;
 }
 
-/** Reports the problems of a refused import. */
 export function reportRefusal(output: Output, error: ImportRefusedError): void {
   // Redact keys: an operator may have entered one in place of a directory.
   const problems = error.problems.map((problem) => ({ ...problem, file: withoutKeys(problem.file) }));
@@ -55,7 +53,6 @@ export const ADMIN_PORT = {
   inUse: '. A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or --reuse-port)',
 };
 
-/** Describes an error of `listen`. */
 export function describeListenError(error: Error, { what, host, port, inUse }: typeof API_PORT): string {
   const { code } = error as NodeJS.ErrnoException;
   const begin = `cannot open the port of ${what}: ${error.message}.`;

@@ -23,7 +23,6 @@ export interface Output {
   ): Promise<void>;
   /** Reports what was done: a sentence on stderr, or the value on stdout with `--json`. */
   done(value: unknown, sentence: Lines): void;
-  /** A remark on stderr. */
   note(sentence: Lines): void;
 }
 
@@ -32,7 +31,6 @@ export function processOutput(isJson: boolean): Output {
   return createOutput(isJson, process.stdout, process.stderr);
 }
 
-/** An output that writes to these streams. */
 export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream): Output {
   const write = (lines: Lines): void => void stdout.write(textOf(lines, stdout));
   const note = (lines: Lines): void => void stderr.write(textOf(lines, stderr));
@@ -50,7 +48,7 @@ export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, std
       }
     },
     list: async (value, field, { json, text }) => {
-      for (const part of isJson ? listAsJson(value, field, json()) : text()) {
+      for (const part of isJson ? listAsJson(inSnakeCase(value), field, json()) : text()) {
         const isRoom = stdout.write(isJson ? printableJson(part) : textOf(part, stdout));
         if (!isRoom) await new Promise((resolve) => stdout.once('drain', resolve));
       }
@@ -70,7 +68,7 @@ function snakeCase(name: string): string {
   return /^[a-z][A-Za-z]*$/.test(name) ? name.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`) : name;
 }
 
-function* listAsJson(value: object, field: string, items: Iterable<string>): Generator<string> {
+function* listAsJson(value: unknown, field: string, items: Iterable<string>): Generator<string> {
   yield JSON.stringify(value, null, 2).replace(/\n\}$/, `,\n  ${JSON.stringify(field)}: [`);
   let separator = '\n    ';
   for (const item of items) {
@@ -106,9 +104,8 @@ function paint(line: string, stream: NodeJS.WritableStream): string {
 }
 
 /**
- * Renders rows as lines with aligned columns. The first row is the heading. Put names, which can be long, last.
- *
- * @param numeric right-aligned columns, counted from 0.
+ * Renders rows as lines with aligned columns, `numeric` ones, counted from 0, at the right. The first row is the heading.
+ * Put names, which can be long, last.
  */
 export function renderColumns(rows: readonly (readonly string[])[], numeric: readonly number[] = []): string[] {
   const widths: number[] = [];

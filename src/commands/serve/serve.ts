@@ -60,9 +60,8 @@ export async function serve(
     logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
     const hasDemoKey = await prepareDatabase(config, demo, logger);
     const serving = await startServing(config, logger);
-    const { readiness, metrics } = serving;
-    registerReady(metrics, () => readiness.read());
-    admin.show({ readReadiness: () => readiness.read(), readMetrics: () => metrics.metrics() });
+    registerReady(serving.metrics, serving.readiness);
+    admin.show(serving);
     closeAtEnd(logger, async () => {
       await serving.close();
       await admin.close();

@@ -143,18 +143,13 @@ export function pageOf(item: NamedSchema, description: string) {
   );
 }
 
-/**
- * Responses of a list route. Takes the schema made by {@link pageOf}.
- *
- * @param examples records, if the schema's own examples do not suit this route
- */
+/** Takes the schema made by {@link pageOf}, and records if the schema's own examples do not suit this route. */
 export function listResponses(page: NamedSchema, examples?: readonly object[]) {
   const example = examples && { data: examples, meta: { next_cursor: null, limit: 25 } };
   const headers = ['X-Sync-Watermark', 'Link'] as const;
   return responses('A page of the list, or a stream of its records.', page, { headers, example, streams: STREAMS });
 }
 
-/** Responses of the feed of changes. */
 export function feedResponses(page: NamedSchema) {
   const lines = streamOf('A change as JSON on each line, and a last line with `meta`.');
   return responses('A page of changes, or a stream of them.', page, { streams: { 'application/x-ndjson': lines } });
@@ -188,7 +183,6 @@ interface ResponseOptions {
   readonly isDetail?: boolean;
 }
 
-/** The responses of a route under /v1. */
 function responses(
   description: string,
   schema: NamedSchema,

@@ -19,7 +19,6 @@ export const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
 /** In code points. PostgreSQL cannot index much longer text. */
 export const MAX_ABBREVIATION_LENGTH = 200;
 
-/** A JSON Schema. */
 export interface Schema {
   readonly type?: string | readonly string[];
   readonly [keyword: string]: unknown;
@@ -43,12 +42,10 @@ export function objectSchema(
   return { type: 'object', required: Object.keys(properties), properties, ...name };
 }
 
-/** A record ID. */
 export function idSchema(texts: Texts) {
   return { type: 'string', minLength: 1, maxLength: 64, pattern: ID_PATTERN, ...texts };
 }
 
-/** Text that is never blank. */
 export function filledTextSchema(texts: Texts) {
   return { type: 'string', minLength: 1, pattern: FILLED_PATTERN, ...texts };
 }
@@ -112,7 +109,6 @@ export function openEnum<const T extends string>($id: string, values: readonly T
   };
 }
 
-/** Path parameters of a detail route. */
 export function idPathSchema(description: string) {
   return { type: 'object', required: ['id'], properties: { id: { type: 'string', minLength: 1, description } } };
 }

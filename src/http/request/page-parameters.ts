@@ -40,7 +40,7 @@ export function acceptedFormat(accept: string | undefined, formats: readonly For
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
-export const MAX_STREAM_LIMIT = 100_000;
+const MAX_STREAM_LIMIT = 100_000;
 
 /** Page size; its maximum depends on the format. Digits only: `Number()` would accept `0x10`, `1e1`, ` 10` and more. */
 const limitParameter = (streams: string): PageParameter<number> => ({
@@ -158,10 +158,8 @@ export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, wa
 }
 
 /**
- * Decodes a cursor.
- *
- * @returns null if it was modified, truncated, issued for another endpoint, partner or filters, or is another base64url
- *   spelling of the same bytes.
+ * Decodes a cursor; null if it was modified, truncated, issued for another endpoint, partner or filters, or is another
+ * base64url spelling of the same bytes.
  */
 export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: string): DecodedCursor | null {
   const bytes = Buffer.from(cursor, 'base64url');

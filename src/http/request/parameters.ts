@@ -25,7 +25,6 @@ export interface Filter<T, Query, Condition> extends Parameter<T> {
   conditions(value: T, query: Query): readonly Condition[] | Promise<readonly Condition[]>;
 }
 
-/** A list's filters by name. */
 export type Filters<Query = unknown, Condition = unknown> = Readonly<Record<string, Filter<unknown, Query, Condition>>>;
 
 /** A parameter that selects the page of a list, rather than its records. */
@@ -33,7 +32,6 @@ export interface PageParameter<T> extends Parameter<T> {
   readonly isOfPage: true;
 }
 
-/** A route's parameters by name. */
 export type Parameters = Readonly<Record<string, Filter<unknown, unknown, unknown> | PageParameter<unknown>>>;
 
 /** The parsed values of the parameters that were given; the object has no prototype. */
@@ -184,11 +182,7 @@ export function timestampParameter(description: string): Parameter<string> {
   };
 }
 
-/**
- * ID of a related record. Any non-blank text is accepted; an unknown ID matches nothing.
- *
- * @param list the path whose records have these IDs, such as `/v1/coops`.
- */
+/** ID of a record of the list with this path. Any non-blank text is accepted; an unknown ID matches nothing. */
 export function idParameter(list: string, description: string): Parameter<string> {
   return {
     schema: { type: 'string', minLength: 1, description: `${description}: an \`id\` of \`${list}\`.` },

@@ -139,14 +139,6 @@ export function tooManyStreams(open: number): ApiError {
   return new TooManyRequests(message, STREAM_RETRY_SECONDS);
 }
 
-function internalError(): ApiError {
-  return new ApiError(
-    500,
-    'internal_error',
-    'Something failed on our side. Try again in a moment. If it persists, contact support with the request_id.',
-  );
-}
-
 /** Sends an error in the envelope. Causes that are not for the partner are only logged, under the request ID. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const apiError = toApiError(error);
@@ -169,5 +161,9 @@ function toApiError(error: unknown): ApiError {
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) {
     return validationFailed('The request cannot be parsed.');
   }
-  return internalError();
+  return new ApiError(
+    500,
+    'internal_error',
+    'Something failed on our side. Try again in a moment. If it persists, contact support with the request_id.',
+  );
 }

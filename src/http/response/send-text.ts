@@ -31,11 +31,7 @@ interface PreferringNegotiator {
 /** Encodings of texts, best first. */
 const TEXT_ENCODINGS: readonly Encoding[] = ['br', 'gzip'];
 
-/**
- * The client's preferred encoding. If it accepts none of ours it gets plain text, because this API has no 406.
- *
- * @param ours best first.
- */
+/** The client's preferred encoding of `ours`, best first; plain text if it accepts none, because this API has no 406. */
 export function chooseEncoding(accepted: string | undefined, ours = TEXT_ENCODINGS): Encoding {
   if (accepted === undefined) return 'identity';
   // Without weights, as nearly all clients send it, the library's two microseconds can be saved.

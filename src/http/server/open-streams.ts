@@ -29,7 +29,6 @@ export class OpenStreams {
     this.#unreadMs = unreadMs;
   }
 
-  /** The number of streams that were cut. */
   get cutStreams(): number {
     return this.#cut;
   }

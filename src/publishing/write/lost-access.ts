@@ -1,32 +1,25 @@
-import { namedOwners, type IdleGrants } from '../../access/grant-check.ts';
+import { isIdle, namedOwners, type IdleGrants } from '../../access/grant-check.ts';
+import { listOwners, withoutOwners } from '../../access/visibility/owners.ts';
 
 /**
- * What the grants of partners lose by an import: lead entities and coops that it removes, and the last record that a
- * partner sees.
- *
- * @param before as of the catalog before the import, and `after` with its changes, of the same partners.
+ * What the grants of the same partners lose by an import: lead entities and coops that it removes, and the last record
+ * that a partner sees.
  */
 export function findLostAccess(before: readonly IdleGrants[], after: readonly IdleGrants[]): IdleGrants[] {
   const earlier = new Map(before.map((idle) => [idle.partner, idle]));
-  return after.flatMap((idle): IdleGrants[] => {
-    const { partner } = idle;
-    const { leadEntities = [], coops = [], seesNothing = false } = earlier.get(partner) ?? {};
-    const lost = {
-      partner,
-      leadEntities: [...new Set(idle.leadEntities).difference(new Set(leadEntities))],
-      coops: [...new Set(idle.coops).difference(new Set(coops))],
-      seesNothing: idle.seesNothing && !seesNothing,
-    };
-    return lost.seesNothing || lost.leadEntities.length + lost.coops.length > 0 ? [lost] : [];
+  const lost = after.map((idle): IdleGrants => {
+    const before = earlier.get(idle.partner);
+    if (before === undefined) return idle;
+    return { ...idle, ...withoutOwners(idle, before), seesNothing: idle.seesNothing && !before.seesNothing };
   });
+  return lost.filter(isIdle);
 }
 
 /** A sentence without its period, for a preview and for a report. */
 export function describeLostAccess({ partner, ...lost }: IdleGrants): string {
-  const { leadEntities, coops, seesNothing } = lost;
   const effects = [
-    ...(leadEntities.length + coops.length > 0 ? [`the import removes ${namedOwners(lost)}, granted to it`] : []),
-    ...(seesNothing ? ['it sees no contract, solicitation or supplier any more'] : []),
+    ...(listOwners(lost).length > 0 ? [`the import removes ${namedOwners(lost)}, granted to it`] : []),
+    ...(lost.seesNothing ? ['it sees no contract, solicitation or supplier any more'] : []),
   ];
   return `partner ${partner}: ${effects.join('; ')}`;
 }

@@ -16,7 +16,6 @@ import {
   unserved,
   updatedAt,
   type ImportSchema,
-  type RecordOf,
 } from '../fields.ts';
 import { fieldRenderer } from '../rendered-fields.ts';
 
@@ -68,9 +67,6 @@ export const supplierFields = {
   website: nullable(text('The website; null if there is none.')),
   updated_at: updatedAt('When anything in this record last changed.'),
 };
-
-/** Validated and completed: every field is present, timestamps are normalized. */
-export type SupplierRecord = RecordOf<typeof supplierFields>;
 
 export const embeddedSupplier = objectSchema(servedProperties(supplierFields, 'embedded'), {
   $id: 'EmbeddedSupplier',
