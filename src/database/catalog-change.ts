@@ -6,7 +6,7 @@ import { inTransaction, rollBack, type CatalogFiles, type Database, type OpenDat
 import {
   appendEvent,
   findLastRelease,
-  listReleases,
+  listNamedFiles,
   lockLog,
   nextReleaseNumber,
   readLastEvent,
@@ -127,8 +127,7 @@ async function changeCopy<T>(
     await deleteUnused(database, files);
     return { result, at };
   } finally {
-    if (isNamed) draft.close();
-    else draft.discard();
+    if (!isNamed) draft.discard();
   }
 }
 
@@ -147,8 +146,7 @@ export function keptReleases({ operator }: Database): number {
 
 /** Deletes the catalogs of older releases, and those that were left by a process that died. */
 async function deleteUnused(database: Database, files: CatalogFiles): Promise<void> {
-  const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
-  const named = new Set(releases.flatMap(({ file }) => file ?? []));
+  const named = await listNamedFiles(database);
   files.deleteOthers(new Set([...named].slice(0, keptReleases(database))));
 }
 
