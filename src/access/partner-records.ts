@@ -52,7 +52,8 @@ export function parseScope(text: string): Pick<Partner, 'isSuspended' | 'kinds' 
     scope: {
       everythingSince: everythingSince === '' ? null : everythingSince,
       ...byOwner(
-        (owner) => new Map(grants.flatMap(([kind, id = '', grantedAt = '']) => (kind === owner ? [[id, grantedAt]] : []))),
+        (owner) =>
+          new Map(grants.flatMap(([kind, id = '', grantedAt = '']) => (kind === owner ? [[id, grantedAt]] : []))),
       ),
     },
   };

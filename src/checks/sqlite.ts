@@ -100,8 +100,7 @@ function checkRoom(folder: string, free: number, bytes: number): Finding {
 export async function checkFiles(path: string, isFull: boolean): Promise<Finding[]> {
   const failed = (await listUsedFiles(path)).flatMap((file) => {
     const problem = findDamage(file, isFull ? 'integrity_check' : 'quick_check');
-    const advice =
-      'Stop the service, and restore a backup. Look for the cause, such as a failing disk.';
+    const advice = 'Stop the service, and restore a backup. Look for the cause, such as a failing disk.';
     return problem === null ? [] : [fail('files', `${file} is damaged: ${problem}`, advice)];
   });
   if (failed.length > 0) return failed;

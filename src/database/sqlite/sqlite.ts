@@ -106,7 +106,9 @@ function openFormer(connection: sqlite.DatabaseSync, path: string): OpenDatabase
 function prepareLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): AttachedFiles {
   if (mode === 'write') {
     // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
-    connection.exec('pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full');
+    connection.exec(
+      'pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full',
+    );
     makeRoom(connection, path);
   }
   connection.exec('pragma temp_store = memory');
