@@ -4,7 +4,7 @@ import { appendEvent, findLastRelease, lockLog } from '../../src/database/event-
 
 /**
  * Changes stored records or the index as no command does. On SQLite, whose catalogs never change, the last release names
- * a changed copy afterwards, and an event of a partner, if there is one, makes servers notice it.
+ * a changed copy afterwards, or a first one does, and an event of a partner, if there is one, makes servers notice it.
  */
 export async function changeStored<T>(
   database: OpenDatabase,
@@ -21,7 +21,7 @@ export async function changeStored<T>(
       const { kysely } = transaction;
       const at = await lockLog(transaction, Date.now);
       const last = await findLastRelease(transaction);
-      if (last === null) throw new Error('there is no release that could name the changed catalog');
+      if (last === null) return appendEvent(transaction, at, { what: 'release', number: 1, file, made_from: null });
       await kysely.updateTable('access.events').set({ file }).where('at', '=', last.at).execute();
       const partner = await kysely.selectFrom('access.partners').select('id').limit(1).executeTakeFirst();
       if (partner !== undefined) await appendEvent(transaction, at, { what: 'partner', partnerId: partner.id });
