@@ -1,15 +1,12 @@
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { inTransaction, rollBack, type Database, type OpenDatabase } from '../../src/database/database.ts';
-import { appendEvent, findLastRelease, lockLog } from '../../src/database/event-log.ts';
+import { appendEvent, findLastRelease, listReleases, lockLog } from '../../src/database/event-log.ts';
 
 /**
  * Changes stored records or the index as no command does. On SQLite, whose catalogs never change, the last release names
  * a changed copy afterwards, or a first one does, and an event of a partner, if there is one, makes servers notice it.
  */
-export async function changeStored<T>(
-  database: OpenDatabase,
-  work: (stored: Database) => Promise<T>,
-): Promise<T> {
+export async function changeStored<T>(database: OpenDatabase, work: (stored: Database) => Promise<T>): Promise<T> {
   const { catalogFiles } = database;
   if (catalogFiles === undefined) return work(database);
   catalogFiles.attachCurrent();
@@ -27,6 +24,8 @@ export async function changeStored<T>(
       if (partner !== undefined) await appendEvent(transaction, at, { what: 'partner', partnerId: partner.id });
     });
     catalogFiles.attachCurrent();
+    const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
+    catalogFiles.deleteOthers(new Set(releases.flatMap((release) => release.file ?? [])));
     return result;
   } catch (error) {
     draft.discard();
