@@ -18,7 +18,7 @@ import { READ_REVISION, readRevision, type Revision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import { catalogPath, copyCatalog, deleteOtherCatalogs, newCatalogName, tryImportLock } from './catalog-files.ts';
-import { syncToDisk } from './durable-files.ts';
+import { makeLike, syncToDisk } from './durable-files.ts';
 import {
   describeSqliteError,
   FORMER_TABLE,
@@ -186,6 +186,7 @@ class AttachedFiles {
    * @param revision that the statement read; undefined if it read none.
    */
   isCurrentFor(revision: unknown): boolean {
+    // Only a command's: nothing that is served is read in one.
     if (this.#connection.isTransaction) return true;
     if (revision === undefined ? this.#readVersion() === this.#dataVersion : revision === this.#revision) return true;
     const attached = this.#file;
@@ -331,8 +332,10 @@ function openDraft(path: string, number: number, current: string | null, source?
   const begin = (original: string | null): void => {
     name = newCatalogName(path, number);
     const file = catalogPath(path, name);
-    if (original === null) makePrivateFile(file);
-    else copyCatalog(original, file, path);
+    if (original === null) {
+      makePrivateFile(file);
+      makeLike(file, path);
+    } else copyCatalog(original, file, path);
     attach(connection, 'catalog', file, 'mode=rw');
     // A file that is thrown away if anything fails need not be on disk before it is complete. SQLite refuses to do
     // without a journal, and a failed statement would keep half of its rows.
