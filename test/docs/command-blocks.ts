@@ -74,6 +74,8 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'docs/operators/importing.md': { 'npx pds import sample': 'documents.sqlite' },
   'docs/operators/undo-an-import.md': {
+    'npx pds releases': 'documents.sqlite',
+    'npx pds rollback': 'documents.sqlite',
     'npx pds export exports/2026-11-21': 'documents.sqlite',
     'npx pds diff exports/2026-11-21 --replace': 'documents.sqlite',
     'npx pds import exports/2026-11-21 --replace': 'documents.sqlite',
