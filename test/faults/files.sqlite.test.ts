@@ -139,9 +139,7 @@ describe('the message names the file and what to do if', () => {
 
   test('the log was truncated', async () => {
     truncateSync(log, 30_000);
-    await expectRefused(
-      `${log} is damaged (database disk image is malformed): stop the service, and restore a backup`,
-    );
+    await expectRefused(`${log} is damaged (database disk image is malformed): stop the service, and restore a backup`);
   });
 
   test('the log was truncated to nothing', async () => {
@@ -162,9 +160,7 @@ describe('the message names the file and what to do if', () => {
 
   test('the catalog is missing', async () => {
     rmSync(catalog);
-    await expectRefused(
-      `${catalog}, the current catalog of ${log}, is missing: put it back, or restore a backup`,
-    );
+    await expectRefused(`${catalog}, the current catalog of ${log}, is missing: put it back, or restore a backup`);
   });
 
   test('pages of the catalog were overwritten: an import fails, and writes nothing', async () => {
