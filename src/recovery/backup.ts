@@ -10,7 +10,8 @@ import { readSchemaState } from '../database/migrations/migrator.ts';
 import { catalogPath } from '../database/sqlite/catalog-files.ts';
 import { createFolder, digestFile, syncToDisk } from '../database/sqlite/durable-files.ts';
 import { freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
-import { openForServing } from '../database/open.ts';
+import { noteBackup } from '../database/last-backup.ts';
+import { openForRecovery, openForServing } from '../database/open.ts';
 import { openStaged } from '../database/sqlite/sqlite.ts';
 import { firstRow } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -37,7 +38,15 @@ export interface BackupOptions extends Pick<WorkHooks, 'onWaiting'> {
  */
 export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
   if (!existsSync(path)) throw new OperatorError(`there is no ${path}: nothing to back up (PDS_DATABASE_URL)`);
-  return createFolder(target, (folder) => fill(folder, path, options));
+  const manifest = await createFolder(target, (folder) => fill(folder, path, options));
+  // The backup is complete. If this fails, the alert about an old one shows it.
+  await noteBackupIn(path, manifest.made_at).catch(() => undefined);
+  return manifest;
+}
+
+async function noteBackupIn(path: string, at: string): Promise<void> {
+  await using database = openForRecovery({ engine: 'sqlite', path }, 'write');
+  await noteBackup(database, at);
 }
 
 /** The name of a dated backup. */
@@ -66,7 +75,7 @@ export async function backUpDated(path: string, folder: string, keep: number, op
  */
 export async function backUpBeside(path: string, options: BackupOptions): Promise<string> {
   const folder = `${path}.before-upgrade-${formatTimestamp(options.clock()).replaceAll(':', '-')}`;
-  await backup(path, folder, { ...options, isBeforeUpgrade: true });
+  await createFolder(folder, (partial) => fill(partial, path, { ...options, isBeforeUpgrade: true }));
   return folder;
 }
 

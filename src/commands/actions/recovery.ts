@@ -20,6 +20,8 @@ const STEPS = {
   replacing: 'Replacing the database',
 };
 
+const WAITING = 'Waiting up to a minute for a running import to finish.';
+
 /** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
 export async function backupDatabase(
   output: Output,
@@ -32,7 +34,7 @@ export async function backupDatabase(
     clock: Date.now,
     version: project.version,
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    onWaiting: () => output.note(WAITING),
   };
   const backingUp =
     keep === undefined
@@ -69,6 +71,7 @@ export async function restoreDatabase(
     operator: operatorOfProcess(config),
     withAccess,
     ...(after !== undefined && { after }),
+    onWaiting: () => output.note(WAITING),
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
   }).finally(progress.stop);
   const { manifest, migrations, recovery, access, replaced } = report;
@@ -194,7 +197,7 @@ export async function rollbackDatabase(
   const { timestamp, from, to } = await rollback(database, {
     clock,
     ...(release !== undefined && { release }),
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    onWaiting: () => output.note(WAITING),
   });
   output.done(
     { rolled_back_at: timestamp, from, to },
@@ -235,7 +238,7 @@ export async function recoverDatabase(
   const recovery = await recover(database, {
     clock,
     ...(after !== undefined && { after }),
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    onWaiting: () => output.note(WAITING),
   });
   output.done({ ...jsonOfRecovery(recovery), newest_trace: recovery.newestTrace }, describeRecovery(recovery));
   if (recovery.newestTrace !== null) output.note(describeLostAccess(recovery.newestTrace));

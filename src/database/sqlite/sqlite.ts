@@ -49,9 +49,10 @@ const MAX_ATTEMPTS = 5;
  * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log's last
  * release or reset names as `catalog`, which nobody changes. A database of version 1.3 can only be read, and upgraded.
  *
+ * @param isRecovery whether a catalog that is missing or damaged looks empty, so that another one can be published.
  * @throws DatabaseUnavailableError if a file cannot be opened.
  */
-export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
+export function openSqlite(path: string, mode: 'read' | 'write', isRecovery = false): OpenDatabase {
   if (mode === 'write') prepareFolder(path);
   else refuseLoneFiles(path);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
@@ -67,7 +68,7 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       opening = formerAccessFile(path);
       return openFormer(connection, path, mode);
     }
-    const attached = prepareLog(connection, path, mode);
+    const attached = prepareLog(connection, path, mode, isRecovery);
     return { ...databaseOn(connection, { attached }), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
     connection.close();
@@ -121,14 +122,19 @@ function attachLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' |
   return prepareLog(connection, path, mode);
 }
 
-function prepareLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): AttachedFiles {
+function prepareLog(
+  connection: sqlite.DatabaseSync,
+  path: string,
+  mode: 'read' | 'write',
+  isRecovery = false,
+): AttachedFiles {
   if (mode === 'write') {
     // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
     connection.exec('pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full');
     makeRoom(connection, path);
   }
   connection.exec('pragma temp_store = memory');
-  const attached = new AttachedFiles(connection, path);
+  const attached = new AttachedFiles(connection, path, isRecovery);
   attached.attachCurrent();
   return attached;
 }
@@ -195,15 +201,17 @@ const READ_HEAD = `select (${READ_REVISION}) as revision,
 class AttachedFiles {
   readonly #connection: sqlite.DatabaseSync;
   readonly #path: string;
+  readonly #isRecovery: boolean;
   /** Null for the empty catalog before the first release; undefined if none is attached. */
   #file: string | null | undefined;
   #revision: Revision | undefined;
   #dataVersion: unknown;
   #reader: sqlite.StatementSync | undefined;
 
-  constructor(connection: sqlite.DatabaseSync, path: string) {
+  constructor(connection: sqlite.DatabaseSync, path: string, isRecovery: boolean) {
     this.#connection = connection;
     this.#path = path;
+    this.#isRecovery = isRecovery;
   }
 
   /** The name of the attached file; null before the first release. */
@@ -238,7 +246,8 @@ class AttachedFiles {
       } catch (error) {
         const isMissing = file !== null && !existsSync(catalogPath(this.#path, file));
         if (isMissing && attempt < MAX_ATTEMPTS) continue;
-        throw this.#describe(file, isMissing, error);
+        if (!this.#isRecovery) throw this.#describe(file, isMissing, error);
+        this.#attach(null);
       }
       this.#revision = revision;
       this.#dataVersion = version;
@@ -269,7 +278,8 @@ class AttachedFiles {
     }
     this.#file = file;
     try {
-      this.#connection.prepare('select count(*) from catalog.sqlite_schema').get();
+      // A recovery reads nothing else.
+      this.#connection.prepare(`select count(*) from catalog.${this.#isRecovery ? 'releases' : 'sqlite_schema'}`).get();
     } catch (error) {
       // The next statement must not find it attached.
       this.#connection.exec('detach catalog');
@@ -283,7 +293,7 @@ class AttachedFiles {
     if (file === null) return error;
     const path = catalogPath(this.#path, file);
     const message = isMissing
-      ? `${path}, the current catalog of ${this.#path}, is missing: put it back, or restore a backup`
+      ? `${path}, the current catalog of ${this.#path}, is missing: put it back, run "pds rollback", or restore a backup`
       : describeSqliteError(error, [path]);
     return message === null ? error : new DatabaseUnavailableError(message, { cause: error });
   }
