@@ -27,6 +27,7 @@ import {
 } from '../database/sqlite/replaced-database.ts';
 import {
   formerAccessFile,
+  isFormerCatalog,
   makePrivateFile,
   SQLITE_CORRUPT,
   SQLITE_NOTADB,
@@ -224,10 +225,10 @@ async function restoreAll(
 
 /** @throws OperatorError for a database of version 1.3, which had two files. */
 function refuseFormer(path: string): void {
-  const access = formerAccessFile(path);
-  if (!existsSync(access)) return;
+  if (!isFormerCatalog(path)) return;
   throw new OperatorError(
-    `${access} belongs to a database of version 1.3: run "pds migrate" first, or move it and ${path} away. Nothing was changed`,
+    `${path} is a database of version 1.3: run "pds migrate" first, or move it and ${formerAccessFile(path)} away. ` +
+      'Nothing was changed',
   );
 }
 

@@ -68,6 +68,7 @@ export function openSqlite(path: string, mode: 'read' | 'write', isRecovery = fa
       opening = formerAccessFile(path);
       return openFormer(connection, path, mode);
     }
+    refuseLonePart(connection, path);
     const attached = prepareLog(connection, path, mode, isRecovery);
     return { ...databaseOn(connection, { attached }), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
@@ -150,6 +151,15 @@ function attach(connection: sqlite.DatabaseSync, schema: string, file: string, o
 
 function hasTable(connection: sqlite.DatabaseSync, name: string): boolean {
   return connection.prepare('select 1 from access.sqlite_schema where name = ?').get(name) !== undefined;
+}
+
+/** Refuses a file of a backup that was copied to the database's path. */
+function refuseLonePart(connection: sqlite.DatabaseSync, path: string): void {
+  const isCatalog = hasTable(connection, 'contracts');
+  // Version 1.3 had this table beside partners and keys.
+  if (!isCatalog && !hasTable(connection, 'clock')) return;
+  const lost = isCatalog ? 'a catalog without its partners and keys' : 'partners and keys of version 1.3 without their catalog';
+  throw new DatabaseUnavailableError(`${path} has ${lost}: move it away, and put a backup in place with "pds restore DIR --access"`);
 }
 
 /** A restore replaces the file that it has locked, so a process that waited for that lock has the old file open. */
