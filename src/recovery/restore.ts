@@ -32,7 +32,6 @@ import {
   SQLITE_CORRUPT,
   SQLITE_NOTADB,
   sqliteCode,
-  SqliteConnection,
 } from '../database/sqlite/sqlite-files.ts';
 import { openStaged } from '../database/sqlite/sqlite.ts';
 import { upgradeStaged } from '../database/sqlite/take-over.ts';
@@ -122,7 +121,7 @@ async function restoreCatalog(
   { clock, operator, after = EPOCH, onProgress, onWaiting }: RestoreOptions,
   begin: Begin,
 ): Promise<RestoreReport> {
-  await using database = openToKeep(path, 'write', operator);
+  await using database = openToKeep(path, operator);
   refuseOlder(await readSchemaState(database));
   const { rows } = await sql`select id from access.partners limit 1`.execute(database.kysely);
   // A service that was started on a lost database has created an empty one.
@@ -154,10 +153,10 @@ const changeOf = ({ made_at }: BackupManifest, dropped: readonly string[]): Chan
 });
 
 /** @throws OperatorError if there are no partners that can be kept. */
-function openToKeep(path: string, mode: 'read' | 'write', operator?: Operator): OpenDatabase {
+function openToKeep(path: string, operator?: Operator): OpenDatabase {
   if (isEmptyOrMissing(path)) throw cannotKeep(path, existsSync(path) ? 'it is empty' : 'it is missing');
   try {
-    return openForRecovery({ engine: 'sqlite', path }, mode, operator);
+    return openForRecovery({ engine: 'sqlite', path }, 'write', operator);
   } catch (error) {
     const code = error instanceof DatabaseUnavailableError ? sqliteCode(error.cause) : null;
     if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT) throw cannotKeep(path, 'it is damaged');
@@ -291,7 +290,7 @@ export async function previewRestore(
   if (withAccess) refuseFormer(path);
   if (withAccess && isEmptyOrMissing(path)) return { manifest, replaced: null };
   try {
-    await using database = openToKeep(path, 'read');
+    await using database = openToKeep(path);
     refuseOlder(await readSchemaState(database));
     return { manifest, replaced: { lastEvent: await readLastEvent(database) } };
   } catch (error) {

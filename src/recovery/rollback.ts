@@ -35,6 +35,8 @@ interface RollbackOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
   /** The release to go back to; by default the one that the current was made from. */
   readonly release?: number;
+  /** The current release when the operator decided; by default that at the beginning. */
+  readonly from?: number;
 }
 
 export interface Rollback {
@@ -42,6 +44,11 @@ export interface Rollback {
   /** The number of the event that this one replaces, and that to whose catalog it goes back. */
   readonly from: number;
   readonly to: number;
+}
+
+/** Reports what `rollback` would do. Throws as it does, except for an import that runs. */
+export async function previewRollback(database: OpenDatabase, release?: number): Promise<Omit<Rollback, 'timestamp'>> {
+  return findTarget(database, filesOf(database), release);
 }
 
 /**
@@ -52,18 +59,13 @@ export interface Rollback {
  *   minute, or if one was published while this waited for it and no release was named: it can be the wrong one to undo.
  */
 export async function rollback(database: OpenDatabase, options: RollbackOptions): Promise<Rollback> {
-  const { catalogFiles: files } = database;
-  if (files === undefined) {
-    throw new OperatorError(
-      'on PostgreSQL there is one catalog only. Import the directory of an export made before ("pds export") with ' +
-        '--replace, or restore the server to a point in time and run "pds recover". Nothing was changed',
-    );
-  }
+  const files = filesOf(database);
   const { clock, release } = options;
   const expected = await findTarget(database, files, release);
+  const { from: decidedOn = expected.from } = options;
   const findAgain = async (current: Database): Promise<Target> => {
     const found = await findTarget(current, files, release);
-    if (release !== undefined || found.from === expected.from) return found;
+    if (release !== undefined || found.from === decidedOn) return found;
     throw new OperatorError(
       `release ${found.from} was published while this waited. Look at "pds releases", and run "pds rollback RELEASE" ` +
         'with the one to go back to. Nothing was changed',
@@ -78,6 +80,15 @@ export async function rollback(database: OpenDatabase, options: RollbackOptions)
   });
   files.attachCurrent();
   return done;
+}
+
+/** @throws OperatorError on PostgreSQL, with what to do instead. */
+function filesOf({ catalogFiles }: Database): CatalogFiles {
+  if (catalogFiles !== undefined) return catalogFiles;
+  throw new OperatorError(
+    'on PostgreSQL there is one catalog only. Import the directory of an export made before ("pds export") with ' +
+      '--replace, or restore the server to a point in time and run "pds recover". Nothing was changed',
+  );
 }
 
 const changeOf = (from: number, to: number): Change => ({ action: 'rollback', details: { from, to } });

@@ -46,8 +46,8 @@ function files(): string[] {
   return readdirSync(folderOf(made)).filter((name) => /^pds\.catalog-.*\.sqlite$/.test(name));
 }
 
-const keeping = (keepReleases: number): OpenDatabase => ({
-  ...database,
+const keeping = (keepReleases: number, opened = database): OpenDatabase => ({
+  ...opened,
   operator: { name: 'alice@desk', auditRetentionDays: 30, keepReleases },
 });
 
@@ -55,6 +55,8 @@ test.skipIf(isSqlite)('on PostgreSQL a rollback changes nothing, and says what t
   await publishName('A');
   await publishName('B');
   await expect(rollback(database, { clock })).rejects.toThrow(/pds export.*--replace/);
+  const outcome = await callPds(['rollback', '--yes'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  expect(outcome).toMatchObject({ code: 1, stderr: expect.stringContaining('pds export') as string });
   expect(await nameIn(database)).toBe('B');
 });
 
@@ -134,7 +136,8 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
 
   test('a rollback that waited for a release does not go back to the one that it was to undo, unless it is named', async () => {
     for (const name of ['A', 'B']) await publishName(name, keeping(5));
-    const other = Object.assign(openForCommands(made.config), { operator: keeping(5).operator });
+    const opened = openForCommands(made.config);
+    const other = keeping(5, opened);
     /** Publishes while a rollback to this release waits for it. */
     const publishBefore = async (name: string, release?: number) => {
       const waiting = Promise.withResolvers<null>();
@@ -153,7 +156,7 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
     expect(await nameIn(database)).toBe('C');
     expect(await publishBefore('D', 1)).toMatchObject({ from: 4, to: 1 });
     expect(await nameIn(database)).toBe('A');
-    await other.close();
+    await opened.close();
   });
 
   test.each(['is missing', 'is no database', 'has a damaged list of releases'])(
@@ -185,7 +188,7 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
   test('a rollback to a catalog of the version before upgrades a copy, and the next one goes further back', async () => {
     for (const name of ['A', 'B']) await publishName(name, keeping(9));
     using _later = becomeLaterVersion();
-    await migrate(database, clock, { beforeUpgrade: async () => undefined });
+    await migrate(keeping(9), clock, { beforeUpgrade: async () => undefined });
     await publishName('C', keeping(9));
     expect(await rollback(keeping(9), { clock, release: 2 })).toMatchObject({ from: 4, to: 2 });
     expect(await nameIn(database)).toBe('B');
@@ -281,7 +284,7 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
         await service.noticeChanges();
         watermarks.push(String((await service.get('/v1/coops', { key })).headers['x-sync-watermark']));
       };
-      const all = { ...service.database, operator: keeping(9).operator };
+      const all = keeping(9, service.database);
       await note();
       await publishLines(all, { contracts: [contract('ctr_new')] });
       await note();

@@ -5,7 +5,7 @@ import { OperatorError } from '../../operator-error.ts';
 import { backUpDated, backup, type BackupOptions } from '../../recovery/backup.ts';
 import { readTraces, recordPromotion, recover, type Recovery, type Traces } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
-import { listKeptReleases, rollback } from '../../recovery/rollback.ts';
+import { listKeptReleases, type ListedRelease, previewRollback, rollback } from '../../recovery/rollback.ts';
 import { canAsk } from '../command-line.ts';
 import { operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm, startProgress } from '../output/progress.ts';
@@ -165,12 +165,16 @@ export async function listDatabaseReleases(
   { limit }: { readonly limit: number },
 ): Promise<undefined> {
   const releases = await listKeptReleases(database, limit);
-  const rows = releases.map(({ release, at, what, made_from: madeFrom, isCurrent, isKept }) => [
-    String(release),
-    at,
-    what,
-    madeFrom === null ? '' : String(madeFrom),
-    isCurrent ? 'current' : isKept ? 'kept' : '',
+  const stateOf = ({ isCurrent, isKept, file }: ListedRelease): string => {
+    if (!isCurrent) return isKept ? 'kept' : '';
+    return isKept || file === null ? 'current' : 'missing';
+  };
+  const rows = releases.map((listed) => [
+    String(listed.release),
+    listed.at,
+    listed.what,
+    listed.made_from === null ? '' : String(listed.made_from),
+    stateOf(listed),
   ]);
   output.result(
     {
@@ -190,12 +194,16 @@ export async function rollbackDatabase(
   release: number | undefined,
   { yes: isConfirmed = false }: { readonly yes?: boolean },
 ): Promise<undefined> {
+  const { from: current, to: target } = await previewRollback(database, release);
   if (!isConfirmed) {
-    output.note("After a rollback every partner's next sync reads everything that it can see again.");
+    output.note(
+      `This goes back from release ${current} to ${target}. Every partner's next sync then reads everything that it can see.`,
+    );
     await confirm(output, 'Roll back now?');
   }
   const { timestamp, from, to } = await rollback(database, {
     clock,
+    from: current,
     ...(release !== undefined && { release }),
     onWaiting: () => output.note(WAITING),
   });
