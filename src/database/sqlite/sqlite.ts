@@ -155,9 +155,9 @@ function hasTable(connection: sqlite.DatabaseSync, name: string): boolean {
 
 /** Refuses a file of a backup that was copied to the database's path. */
 function refuseLonePart(connection: sqlite.DatabaseSync, path: string): void {
-  const isCatalog = hasTable(connection, 'contracts');
+  const isCatalog = hasTable(connection, 'index_blocks');
   // Version 1.3 had this table beside partners and keys.
-  if (!isCatalog && !hasTable(connection, 'clock')) return;
+  if (!isCatalog && !hasTable(connection, 'grant_changes')) return;
   const lost = isCatalog ? 'a catalog without its partners and keys' : 'partners and keys of version 1.3 without their catalog';
   throw new DatabaseUnavailableError(`${path} has ${lost}: move it away, and put a backup in place with "pds restore DIR --access"`);
 }
