@@ -122,7 +122,9 @@ async function restoreCatalog(
   begin: Begin,
 ): Promise<RestoreReport> {
   await using database = openToKeep(path, operator);
-  refuseOlder(await readSchemaState(database));
+  const state = await readSchemaState(database);
+  if (state.isEmpty) throw cannotKeep(path, 'it is empty');
+  refuseOlder(state);
   const { rows } = await sql`select id from access.partners limit 1`.execute(database.kysely);
   // A service that was started on a lost database has created an empty one.
   if (rows.length === 0) throw cannotKeep(path, 'it has none');
