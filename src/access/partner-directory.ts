@@ -69,9 +69,10 @@ interface CachedKey {
 }
 
 /**
- * Finds the partner behind a key. Caches what it reads under the revision that the same statement read. The directory polls the revision twice a second, and a different one invalidates everything cached, whether
- * changes were made or lost. So a revoked key, a suspension or a changed grant takes effect within a second, even on a
- * replica or behind PgBouncer.
+ * Finds the partner behind a key. Caches what it reads under the revision that the same statement read. The directory
+ * polls the revision twice a second, and a different one invalidates everything cached, whether changes were made or
+ * lost. So a revoked key, a suspension or a changed grant takes effect within a second, even on a replica or behind
+ * PgBouncer.
  */
 export class PartnerDirectory {
   readonly #options: PartnerDirectoryOptions;
@@ -81,8 +82,8 @@ export class PartnerDirectory {
   #revision: Revision | null = null;
   #versionReadAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
-  /** The revision before the present one, until a query has shown whether the database still has it. */
-  #unverified: Revision | null = null;
+  /** The revisions before the present one, until a query has shown whether the database still has them. */
+  readonly #unverified = new Set<Revision>();
   #losses = 0;
   #isStarted = false;
   #timer: NodeJS.Timeout | undefined;
@@ -186,12 +187,14 @@ export class PartnerDirectory {
   }
 
   /**
-   * Adopts a revision that was read, unless another has replaced `before`, the current one when the read began: a lookup can see a
-   * change before the next poll does, and a slower read must not undo that. The timestamps do not show which is newer:
-   * after a promotion or restore that lost changes, the lost revision can have the later one.
+   * Adopts a revision that was read, unless another has replaced `before`, the current one when the read began: a lookup
+   * can see a change before the next poll does, and a slower read must not undo that. The timestamps do not show which is
+   * newer: after a promotion or restore that lost changes, the lost revision can have the later one.
    */
   notice(revision: Revision, before: Revision | null): void {
-    if (this.#revision === before) this.#revision = revision;
+    if (this.#revision !== before || revision === before) return;
+    if (before !== null) this.#unverified.add(before);
+    this.#revision = revision;
   }
 
   /** Polls the revision once. */
@@ -202,17 +205,14 @@ export class PartnerDirectory {
     const revision = await this.#options.database.readRevision();
     this.notice(revision, before);
     this.#versionReadAtMs = startedAtMs;
-    if (revision !== before) this.#unverified ??= before;
-    if (this.#unverified !== null) void this.#reportIfLost(this.#unverified);
+    for (const replaced of this.#unverified) void this.#reportIfLost(replaced);
   }
 
   async #reportIfLost(revision: Revision): Promise<void> {
     const { database, logger } = this.#options;
     try {
       const isMissing = await isLost(database.kysely, revision);
-      if (this.#unverified !== revision) return;
-      this.#unverified = null;
-      if (!isMissing) return;
+      if (!this.#unverified.delete(revision) || !isMissing) return;
       this.#losses += 1;
       logger?.error(
         { revision },

@@ -38,7 +38,10 @@ export const selectHead: RawBuilder<Head> = sql<Head>`select ${catalogName} as c
   ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision, ${newerScope} as newer`;
 
 /** The head, in a row of its own, and the rows of a query. */
-export function withHeadRow<Row>({ columns, build }: Pick<Query<Row>, 'columns' | 'build'>): RawBuilder<HeadOrRow<Row>> {
+export function withHeadRow<Row>({
+  columns,
+  build,
+}: Pick<Query<Row>, 'columns' | 'build'>): RawBuilder<HeadOrRow<Row>> {
   const nulls = columns.map((column) => sql`null as ${sql.ref(column)}`);
   return sql<HeadOrRow<Row>>`select head.catalog, head.scope, head.revision, head.newer, ${sql.join(nulls)}
     from (${selectHead}) as head

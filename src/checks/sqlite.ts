@@ -75,7 +75,8 @@ async function checkCatalogs(database: OpenDatabase, path: string, folder: strin
   const name = catalogFiles.attachCurrent();
   const bytes = name === null ? 0 : statSync(catalogPath(path, name)).size;
   const findings = [checkRoom(folder, freeBytes(path), bytes)];
-  const named = await listNamedFiles(database);
+  // Before the first release nothing is named, and the log may be missing.
+  const named = name === null ? new Set<string>() : await listNamedFiles(database);
   const unused = listCatalogFiles(path).filter((file) => !named.has(basename(file)));
   if (unused.length > 0) {
     const advice = 'A running import makes one. Those of an import that was killed are deleted by the next one.';
@@ -99,14 +100,13 @@ function checkRoom(folder: string, free: number, bytes: number): Finding {
 }
 
 /**
- * Lets SQLite check the structure of the file and of the current catalog, in full also each index against its table. Reads all of them, which
- * takes a second or two per GB if they are in memory.
+ * Lets SQLite check the structure of the file and of the current catalog, in full also each index against its table.
+ * Reads all of them, which takes a second or two per GB if they are in memory.
  */
 export async function checkFiles(path: string, isFull: boolean): Promise<Finding[]> {
   const failed = (await listUsedFiles(path)).flatMap((file) => {
     const problem = findDamage(file, isFull ? 'integrity_check' : 'quick_check');
-    const advice =
-      'Stop the service, and restore a backup. Look for the cause, such as a failing disk.';
+    const advice = 'Stop the service, and restore a backup. Look for the cause, such as a failing disk.';
     return problem === null ? [] : [fail('files', `${file} is damaged: ${problem}`, advice)];
   });
   if (failed.length > 0) return failed;

@@ -36,7 +36,9 @@ export async function migratingWithProgress(
       },
       onKept: (files) => {
         backup = files[0] ?? null;
-        output.note(`The database of version 1.3 stays as ${files.join(' and ')}. Remove it when you no longer need it.`);
+        output.note(
+          `The database of version 1.3 stays as ${files.join(' and ')}. Remove it when you no longer need it.`,
+        );
       },
     });
     return { ran, backup };

@@ -181,7 +181,11 @@ program.commandsGroup('Backup and recovery:');
 
 addCommand(program, 'backup', 'copy a SQLite database while servers run')
   .argument('<dir>', 'a directory that does not exist yet, or with --keep one of dated backups')
-  .option('--keep <n>', 'make a dated backup in the directory, and remove all but the last n', wholeNumber(1, MAX_BACKUPS))
+  .option(
+    '--keep <n>',
+    'make a dated backup in the directory, and remove all but the last n',
+    wholeNumber(1, MAX_BACKUPS),
+  )
   .action(run(async () => (await recoveryActions()).backupDatabase));
 
 addCommand(program, 'restore', 'replace the catalog of a SQLite database with a backup')
@@ -201,7 +205,11 @@ addCommand(program, 'releases', 'list releases, and which of them "pds rollback"
   );
 
 addCommand(program, 'rollback', 'go back to the records of an earlier release (SQLite)')
-  .argument('[release]', 'its number (default: the one that the current release was made from)', wholeNumber(1, MAX_NUMBER))
+  .argument(
+    '[release]',
+    'its number (default: the one that the current release was made from)',
+    wholeNumber(1, MAX_NUMBER),
+  )
   .option('--yes', 'do not ask for confirmation')
   .hook('preAction', (command) => {
     const typed = ['pds rollback', ...command.args].join(' ');

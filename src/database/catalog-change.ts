@@ -102,7 +102,7 @@ async function changeCopy<T>(
   const { clock, onCommit, source } = options;
   using _lock = await lockFiles(files, options);
   files.attachCurrent();
-  await deleteUnused(database, files);
+  await deleteUnused(database, files, Infinity);
   const before = await findLastRelease(database);
   const number = await nextReleaseNumber(database);
   const draft = files.openDraft(number, await source?.());
@@ -130,7 +130,7 @@ async function changeCopy<T>(
       return drawn;
     });
     files.attachCurrent();
-    await deleteUnused(database, files);
+    await deleteUnused(database, files, keptReleases(database));
     return { result, at };
   } finally {
     if (isNamed) draft.close();
@@ -151,11 +151,11 @@ export function keptReleases({ operator }: Database): number {
   return operator?.keepReleases ?? KEPT_RELEASES;
 }
 
-/** Deletes the catalogs of older releases, and those that were left by a process that died. */
-async function deleteUnused(database: Database, files: CatalogFiles): Promise<void> {
+/** Deletes the catalogs that were left by a process that died, and all but a number of those that the log names. */
+async function deleteUnused(database: Database, files: CatalogFiles, kept: number): Promise<void> {
   const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
   const named = new Set(releases.flatMap(({ file }) => file ?? []));
-  files.deleteOthers(new Set([...named].slice(0, keptReleases(database))));
+  files.deleteOthers(new Set([...named].slice(0, kept)));
 }
 
 /**

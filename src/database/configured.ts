@@ -46,9 +46,7 @@ export function hasLog(config: DatabaseConfig): boolean {
   const path = pathOf(config);
   if (path === null) return false;
   // If the folder cannot be read, opening the database reports that.
-  return [path, formerAccessFile(path)].some(
-    (file) => existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0,
-  );
+  return [path, formerAccessFile(path)].some((file) => existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0);
 }
 
 /** Describes an error of a database for operators, and what to do; null if it is another error. Without secrets. */

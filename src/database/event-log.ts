@@ -61,7 +61,9 @@ export async function appendEvent(transaction: Database, at: string, event: NewE
 
 async function readLoggedRelease({ kysely }: Database): Promise<number> {
   const { rows } = await sql<{ release: number }>`select coalesce(
-    (select release from access.events where partner_id is null order by at desc limit 1), 0) as release`.execute(kysely);
+    (select release from access.events where partner_id is null order by at desc limit 1), 0) as release`.execute(
+    kysely,
+  );
   return firstRow(rows).release;
 }
 
@@ -101,7 +103,9 @@ export async function readPublishedAt({ kysely }: Database): Promise<string> {
 
 /** The timestamp of the last event; the epoch before the first. The catalog of a restored database can be later. */
 export async function readLastEvent(database: Database): Promise<string> {
-  const { rows } = await sql<{ last: string | null }>`select max(at) as last from access.events`.execute(database.kysely);
+  const { rows } = await sql<{ last: string | null }>`select max(at) as last from access.events`.execute(
+    database.kysely,
+  );
   return latestOf(firstRow(rows).last ?? EPOCH, await readPublishedAt(database));
 }
 

@@ -1,8 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
-import type { Scope } from '../access/scope.ts';
+import type { Partner, Scope } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
 import { includesScope } from '../access/visibility/owners.ts';
+import { callerOf } from '../http/request/pipeline.ts';
 import { readBearerKey } from '../http/request/request-head.ts';
 import { forbidden, unauthorized } from '../http/response/errors.ts';
 import type { RouteServices } from '../services.ts';
@@ -51,12 +52,14 @@ export async function* readPieces<P extends Piece>(
   read: (snapshot: Snapshot, continuation: Continuation<P>) => Promise<P>,
 ): AsyncGenerator<P> {
   const key = readBearerKey(request.raw.rawHeaders) ?? '';
-  const checkKey = async (): Promise<void> => {
-    if ((await directory.findByKey(key)) === null) throw unauthorized();
+  const findPartner = async (): Promise<Partner> => {
+    const found = await directory.findByKey(key);
+    if (found === null) throw unauthorized();
+    return found.partner;
   };
   const readNext = async (continuation: Continuation<P>): Promise<P> => {
     await nextTick();
-    await checkKey();
+    await findPartner();
     const { result } = await request.server.snapshots.read(request, {
       cursorWatermark: watermark,
       read: (snapshot) => {
@@ -74,14 +77,15 @@ export async function* readPieces<P extends Piece>(
     // Computed before the bytes are sent, since they are freed then.
     if (count > 0)
       limit = Math.max(1, Math.min(Math.floor((USUAL_PIECE_BYTES * count) / bytes.length), MAX_PIECE_RECORDS));
-    const next = hasMore ? readNext({ previous: piece, count: total, limit }) : null;
+    const continuation = { previous: piece, count: total, limit };
+    const next = hasMore ? readNext(continuation) : null;
     // Reported when it is awaited.
     next?.catch(() => undefined);
     yield piece;
     if (next === null) return;
     piece = await next;
-    // The reader may have taken long.
-    await checkKey();
+    // The reader may have taken long: what was read ahead is not sent if the partner has changed.
+    if ((await findPartner()).scopeEvent !== callerOf(request).partner.scopeEvent) piece = await readNext(continuation);
   }
 }
 

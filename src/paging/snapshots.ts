@@ -5,7 +5,7 @@ import { OtherSnapshotError, Snapshot, watermarkOf, type Head } from '../access/
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
 import { timestampOf, type CatalogName, type Revision } from '../database/revision.ts';
 import { callerOf, checkPermission } from '../http/request/pipeline.ts';
-import { unauthorized } from '../http/response/errors.ts';
+import { ApiError, unauthorized } from '../http/response/errors.ts';
 
 /** Ends a response that meets a change at each attempt. An attempt takes milliseconds, an import at least tens of them. */
 const MAX_MS = 10_000;
@@ -68,7 +68,7 @@ export class Snapshots {
     let source: ReadSource = 'any';
     /** Where the head was read that named both the catalog and the scope. */
     let namedBy: ReadSource | null = null;
-    while (performance.now() < endsAtMs) {
+    for (let attempt = 1; attempt <= 2 || performance.now() < endsAtMs; attempt += 1) {
       const { partner } = callerOf(request);
       const before = this.#directory.revision;
       const isBehind = cursorWatermark !== null && watermarkOf({ catalog, partner }) < cursorWatermark;
@@ -84,8 +84,8 @@ export class Snapshots {
           revision: isLast ? head.revision : null,
         };
       } catch (error) {
-        if (!(error instanceof OtherSnapshotError)) throw error;
-        const { head } = error;
+        const head = await findOtherHead(error, snapshot);
+        if (head === null) throw error;
         if (source !== 'primary' && isEarlier(head, snapshot)) {
           source = 'primary';
           this.#database.bypassReplicas();
@@ -100,6 +100,19 @@ export class Snapshots {
       }
     }
     throw new Error(`no response from one snapshot in ${MAX_MS / 1000} s: changes follow each other too fast`);
+  }
+}
+
+/** The head that interrupted a read; null if the error is of this snapshot. One before the first statement can be old. */
+async function findOtherHead(error: unknown, snapshot: Snapshot): Promise<Head | null> {
+  if (error instanceof OtherSnapshotError) return error.head;
+  if (!(error instanceof ApiError)) return null;
+  try {
+    await snapshot.verify();
+    return null;
+  } catch (other) {
+    if (other instanceof OtherSnapshotError) return other.head;
+    throw other;
   }
 }
 

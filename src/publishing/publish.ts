@@ -73,7 +73,9 @@ export async function publish(
   const partners = await listGrantedPartners(database);
   const { clock, removalsDays, dryRun } = options;
   const isPruned = removalsDays !== undefined && dryRun !== true;
-  const oldest = isPruned ? await pruneLog(database, formatTimestamp(clock() - removalsDays * DAY_MS), keptReleases(database)) : 0;
+  const oldest = isPruned
+    ? await pruneLog(database, formatTimestamp(clock() - removalsDays * DAY_MS), keptReleases(database))
+    : 0;
   const { result, at } = await changeCatalog(database, options, (catalog, release) =>
     changeRecords(catalog, sources, { partners, oldest, release }, options),
   );

@@ -88,7 +88,7 @@ async function publishCoops(...names: string[]): Promise<string> {
 async function waitForReplica(): Promise<void> {
   const startedAt = new Date();
   const reads = `select 1 from pg_stat_activity
-    where application_name = 'pds serve' and query like '%from catalog.releases%' and query_start > $1`;
+    where application_name = 'pds serve' and query like '%as scope,%' and query_start > $1`;
   let sent = 0;
   await timeUntil(async () => {
     await client.get(`/v1/suppliers?q=sent${made}x${(sent += 1)}`, { key });

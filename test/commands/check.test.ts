@@ -34,11 +34,10 @@ async function published(
 }
 
 /** Records migrations of a future version. */
-async function migrateToNewer({ database: { kysely } }: TestDatabase): Promise<void> {
+async function migrateToNewer({ database: made }: TestDatabase): Promise<void> {
   const added = { number: 999, name: 'added in the future', applied_at: '2030-01-01T00:00:00.000Z' };
-  for (const group of ['catalog', 'access'] as const) {
-    await kysely.insertInto(`${group}.migrations`).values(added).execute();
-  }
+  await changeStored(made, ({ kysely }) => kysely.insertInto('catalog.migrations').values(added).execute());
+  await made.kysely.insertInto('access.migrations').values(added).execute();
 }
 
 testProblems([
@@ -195,6 +194,7 @@ test('pds check reports no problems with a healthy database, and changes nothing
 
 test('pds check prints advice for each problem', async () => {
   await using made = await createTestDatabase();
+  await publishLines(made.database, SMALL_CATALOG);
   await migrateToNewer(made);
   const { code, stdout, stderr } = await callPds(['check'], settingsOf(made));
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

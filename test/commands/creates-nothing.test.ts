@@ -100,6 +100,8 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
     ...wrongUsage('recover --after x', 'recover', 'recover --nothing-lost --after 2026-01-01T00:00:00Z'),
     ...needsDatabase('recover --yes', 'recover --nothing-lost'),
   ],
+  releases: [...wrongUsage('releases --limit 0'), ...needsDatabase('releases', 'releases --json')],
+  rollback: [...wrongUsage('rollback one'), ...needsDatabase('rollback --yes', 'rollback 1 --yes')],
   audit: [...wrongUsage('audit --days 0'), ...needsDatabase('audit', 'audit --partner acme')],
   reindex: [...wrongUsage('reindex all'), ...needsDatabase('reindex')],
   config: [
@@ -246,6 +248,7 @@ test('a refused import leaves a database in which another process has created a 
   const made = await createEmptyDatabase();
   try {
     const discard = discarderOf(made.config);
+    await made.database.close();
     await using database = openForCommands(made.config);
     await migrate(database, Date.now);
     await createPartner(database, Date.now, 'acme', { everything: true });

@@ -30,7 +30,7 @@ const REFUSED = [
   ...['partner revoke acme --everything', 'partner set acme --kinds all', 'find coop x', 'key issue acme', 'key list'],
   ...['key rotate abcdefgh', 'key find', 'key revoke abcdefgh', 'usage', 'audit', 'reindex'],
   ...['roles', 'transfer postgres://127.0.0.1:1/pds', 'recover --yes', 'recover --nothing-lost', 'diff IMPORT'],
-  ...['releases', 'rollback --yes'],
+  ...['releases', 'rollback --yes', 'export EXPORT'],
 ];
 
 /** Those that do not need its schema, or upgrade it. `check` has its own tests; `restore` replaces the database. */

@@ -13,5 +13,6 @@ test('a migration fails without blocking readers if another transaction locks a 
   await sql`select id from catalog.contracts`.execute(reading);
   await expect(migrate(database, Date.now)).rejects.toMatchObject({ code: '55P03' });
   await reading.rollback().execute();
-  expect(await migrate(database, Date.now)).toEqual(UPGRADE);
+  // The first step, of `access`, has its own transaction.
+  expect(await migrate(database, Date.now)).toEqual(UPGRADE.slice(1));
 });

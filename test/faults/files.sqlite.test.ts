@@ -139,9 +139,7 @@ describe('the message names the file and what to do if', () => {
 
   test('the log was truncated', async () => {
     truncateSync(log, 30_000);
-    await expectRefused(
-      `${log} is damaged (database disk image is malformed): stop the service, and restore a backup`,
-    );
+    await expectRefused(`${log} is damaged (database disk image is malformed): stop the service, and restore a backup`);
   });
 
   test('the log was truncated to nothing', async () => {

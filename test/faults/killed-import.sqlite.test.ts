@@ -52,7 +52,9 @@ test('an import killed before any file operation leaves the old or the new recor
       const releases = await serving.kysely.selectFrom('catalog.releases').select('number').orderBy('number').execute();
       expect(releases.at(-1)?.number).toBe((await findLastRelease(made.database))?.release);
       // The current one, the one before, and one that was left.
-      expect(readdirSync(folder).filter((file) => /^pds\.catalog-.*\.sqlite$/.test(file)).length).toBeLessThanOrEqual(3);
+      expect(readdirSync(folder).filter((file) => /^pds\.catalog-.*\.sqlite$/.test(file)).length).toBeLessThanOrEqual(
+        3,
+      );
       published.push(name === next);
       before = name;
       if (isDone) break;

@@ -55,6 +55,10 @@ describe('the commands in the documents, in an order in which an operator types 
     expect(output).toContain('  - co_bad  Bad\n');
     await shell.run(UNDOING, 'npx pds import', { '--replace': '--replace --yes' });
     expect(await shell.shell('npx pds diff exports/2026-11-21 --replace')).toContain('Nothing was written.');
+    await shell.run(RECOVERY, 'npx pds rollback', { rollback: 'rollback --yes' });
+    await shell.shell('npx pds diff exports/2026-11-21 --replace', 1);
+    expect(await shell.shell('npx pds rollback 3 --yes')).toContain('Undo it with "pds rollback');
+    expect(await shell.shell('npx pds diff exports/2026-11-21 --replace')).toContain('Nothing was written.');
   });
 
   test('create a partner, and issue, rotate and find its keys', async () => {

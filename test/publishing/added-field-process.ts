@@ -8,6 +8,7 @@ import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { loadModel } from '../model/model.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 /** The service of a copy of the tree, with a field added: see `added-field.sqlite.test.ts`. */
 export interface AddedField {
@@ -22,7 +23,7 @@ export interface AddedField {
 const [path = '', directory = '', key = ''] = process.argv.slice(2);
 const database = openForCommands({ engine: 'sqlite', path });
 // As the migration of a version that adds a field must do.
-await sql`update catalog.contracts set line_hash = ''`.execute(database.kysely);
+await changeStored(database, ({ kysely }) => sql`update catalog.contracts set line_hash = ''`.execute(kysely));
 const { timestamp } = await publish(database, await listSources(directory), { clock: Date.now });
 const config = readConfig({});
 const serving = openForServing({ engine: 'sqlite', path });

@@ -214,28 +214,31 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
     expect(await nameIn(serving)).toBe('A');
   });
 
-  test.each(['work', 'commit'] as const)('an import that fails before its %s leaves no file and no event', async (step) => {
-    await publishName('A');
-    const before = [files(), await findLastRelease(database)];
-    const failing = changeCatalog(
-      database,
-      {
-        clock,
-        onCommit: () => {
-          throw new Error('no more');
+  test.each(['work', 'commit'] as const)(
+    'an import that fails before its %s leaves no file and no event',
+    async (step) => {
+      await publishName('A');
+      const before = [files(), await findLastRelease(database)];
+      const failing = changeCatalog(
+        database,
+        {
+          clock,
+          onCommit: () => {
+            throw new Error('no more');
+          },
         },
-      },
-      async ({ kysely }) => {
-        await kysely.updateTable('catalog.coops').set({ name: 'B' }).execute();
-        expect(files()).toHaveLength(2);
-        if (step === 'work') throw new Error('no more');
-        return { result: null, event: { what: 'release', complete: async () => undefined } };
-      },
-    );
-    await expect(failing).rejects.toThrow('no more');
-    expect([files(), await findLastRelease(database)]).toEqual(before);
-    expect(await nameIn(database)).toBe('A');
-  });
+        async ({ kysely }) => {
+          await kysely.updateTable('catalog.coops').set({ name: 'B' }).execute();
+          expect(files()).toHaveLength(2);
+          if (step === 'work') throw new Error('no more');
+          return { result: null, event: { what: 'release', complete: async () => undefined } };
+        },
+      );
+      await expect(failing).rejects.toThrow('no more');
+      expect([files(), await findLastRelease(database)]).toEqual(before);
+      expect(await nameIn(database)).toBe('A');
+    },
+  );
 
   test('a file that a killed import left is deleted by the next, and one that is missing stops the database', async () => {
     await publishName('A');

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { getAdmin } from '../support/process/administrator.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -172,12 +173,13 @@ async function sendEveryKind(client: Client): Promise<void> {
     await client.get(path, { key: FOREIGN_KEY, headers: { 'x-request-id': FOREIGN_KEY, 'user-agent': FOREIGN_KEY } });
     await client.get(path, { key });
   }
-  const { kysely } = made.database;
-  await sql`alter table catalog.coops rename to coops_away`.execute(kysely);
+  const rename = (from: string, to: string) =>
+    changeStored(made.database, ({ kysely }) => sql.raw(`alter table catalog.${from} rename to ${to}`).execute(kysely));
+  await rename('coops', 'coops_away');
   try {
     expect((await client.get('/v1/coops?limit=7', { key })).status).toBe(500);
   } finally {
-    await sql`alter table catalog.coops_away rename to coops`.execute(kysely);
+    await rename('coops_away', 'coops');
   }
 }
 

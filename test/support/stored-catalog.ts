@@ -1,15 +1,12 @@
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { inTransaction, rollBack, type Database, type OpenDatabase } from '../../src/database/database.ts';
-import { appendEvent, findLastRelease, lockLog } from '../../src/database/event-log.ts';
+import { appendEvent, findLastRelease, listReleases, lockLog } from '../../src/database/event-log.ts';
 
 /**
  * Changes stored records or the index as no command does. On SQLite, whose catalogs never change, the last release names
- * a changed copy afterwards, and an event of a partner, if there is one, makes servers notice it.
+ * a changed copy afterwards, or a first one does, and an event of a partner, if there is one, makes servers notice it.
  */
-export async function changeStored<T>(
-  database: OpenDatabase,
-  work: (stored: Database) => Promise<T>,
-): Promise<T> {
+export async function changeStored<T>(database: OpenDatabase, work: (stored: Database) => Promise<T>): Promise<T> {
   const { catalogFiles } = database;
   if (catalogFiles === undefined) return work(database);
   catalogFiles.attachCurrent();
@@ -21,12 +18,14 @@ export async function changeStored<T>(
       const { kysely } = transaction;
       const at = await lockLog(transaction, Date.now);
       const last = await findLastRelease(transaction);
-      if (last === null) throw new Error('there is no release that could name the changed catalog');
+      if (last === null) return appendEvent(transaction, at, { what: 'release', number: 1, file, made_from: null });
       await kysely.updateTable('access.events').set({ file }).where('at', '=', last.at).execute();
       const partner = await kysely.selectFrom('access.partners').select('id').limit(1).executeTakeFirst();
       if (partner !== undefined) await appendEvent(transaction, at, { what: 'partner', partnerId: partner.id });
     });
     catalogFiles.attachCurrent();
+    const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
+    catalogFiles.deleteOthers(new Set(releases.flatMap((release) => release.file ?? [])));
     return result;
   } catch (error) {
     draft.discard();

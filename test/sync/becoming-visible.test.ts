@@ -138,25 +138,3 @@ test('the watermark is one millisecond after the last event, the same on all pag
   expect(again).toMatchObject({ status: 304, body: '' });
   expect(again.headers['x-sync-watermark']).toBe(watermark);
 });
-
-test.each([
-  ['the log has a release that the catalog does not contain', true],
-  ['the catalog contains a release that the log lacks', false],
-])('lists have the watermark of the visible records if %s', async (_case, isAhead) => {
-  const { key } = service.partner('all');
-  const before = await service.get('/v1/contracts', { key });
-  const { kysely } = service.database;
-  const { release } = await kysely.selectFrom('access.events').select('release').orderBy('at', 'desc').executeTakeFirstOrThrow(); // prettier-ignore
-  const event = { at: '2040-01-01T00:00:00.000Z', token: '', what: 'release', release: release + 1 } as const;
-  await (isAhead
-    ? kysely
-        .insertInto('access.events')
-        .values({ ...event, partner_id: null, narrows: null })
-        .execute()
-    : kysely.deleteFrom('access.events').where('what', '=', 'release').where('release', '=', release).execute());
-  for (const path of ['/v1/contracts', `/v1/contracts?updated_since=${since['all']}`]) {
-    const { status, headers } = await service.get(path, { key });
-    expect(status).toBe(200);
-    expect(headers['x-sync-watermark']).toBe(before.headers['x-sync-watermark']);
-  }
-});

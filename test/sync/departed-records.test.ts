@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
-import { inTransaction } from '../../src/database/database.ts';
 import { insertRows } from '../../src/database/rows.ts';
 import type { DepartureRow } from '../../src/database/tables.ts';
 import { ListedDepartures } from '../../src/paging/departed-records.ts';
 import { takeSnapshot } from '../support/snapshots.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { startService, type TestService } from '../support/service.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 /** Release n is event 2 n; grants and watermarks are at any event. */
 const RELEASES = [1, 2, 3, 4];
@@ -22,14 +22,14 @@ beforeAll(async () => {
   service = await startService();
   const { database } = service;
   const releases = RELEASES.map((number) => ({ number, at: timestampOf(2 * number) }));
-  await insertRows(database, 'catalog.releases', releases);
+  await changeStored(database, (stored) => insertRows(stored, 'catalog.releases', releases));
 });
 afterAll(() => service.close());
 
 async function store(rows: readonly DepartureRow[]): Promise<void> {
-  await inTransaction(service.database, async (transaction) => {
-    await sql`delete from catalog.departures`.execute(transaction.kysely);
-    await insertRows(transaction, 'catalog.departures', rows);
+  await changeStored(service.database, async (stored) => {
+    await sql`delete from catalog.departures`.execute(stored.kysely);
+    await insertRows(stored, 'catalog.departures', rows);
   });
 }
 

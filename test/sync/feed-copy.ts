@@ -1,7 +1,8 @@
 import { expect } from 'vitest';
-import { inTransaction, type Database } from '../../src/database/database.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
 import { insertRows } from '../../src/database/rows.ts';
 import type { Get, HttpResponse } from '../support/client.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 
 /** An item of the feed of changes. */
 export interface FeedItem {
@@ -122,7 +123,7 @@ export function idInCursor(cursor: string): string | null {
 
 /** Stores that contracts left owners, with the last release or another one. */
 export async function insertDepartures(
-  database: Database,
+  database: OpenDatabase,
   rows: readonly { readonly id: string; readonly owner: string; readonly release?: number }[],
 ): Promise<void> {
   const { last: release } = await database.kysely
@@ -130,5 +131,5 @@ export async function insertDepartures(
     .select((eb) => eb.fn.max('number').as('last'))
     .executeTakeFirstOrThrow();
   const departures = rows.map((row) => ({ kind: 'contracts' as const, release, ...row }));
-  await inTransaction(database, (transaction) => insertRows(transaction, 'catalog.departures', departures));
+  await changeStored(database, (stored) => insertRows(stored, 'catalog.departures', departures));
 }

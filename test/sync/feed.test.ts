@@ -44,6 +44,10 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 const publish = (lines: ImportLines) => publishLines(service.database, lines, { clock });
+/** SQLite keeps the events of the last two catalogs. */
+async function keepTwoLater(): Promise<void> {
+  for (const name of ['1', '2']) await publish({ coops: [{ id: 'co_later', name }] });
+}
 const replace = (lines: ImportLines) =>
   publishLines(service.database, lines, { clock, replace: true, allowRemovals: true });
 
@@ -215,6 +219,7 @@ describe('lists everything again', () => {
     ['removals since then were deleted', async () => {
       await publish({ suppliers: [supplier('sup_new')] });
       await replace({ suppliers: CATALOG.suppliers });
+      await keepTwoLater();
       nowMs += 91 * DAY_MS;
       await publishLines(service.database, { coops: [{ id: 'co_z', name: 'Z' }] }, { clock, removalsDays: 90 });
     }, 3],
@@ -249,6 +254,7 @@ describe('lists everything again', () => {
   test('only to clients that are older than what was deleted', async () => {
     await replace({ suppliers: CATALOG.suppliers.filter(({ id }) => id !== 'sup_idle') });
     await publish({ coops: [{ id: 'co_y', name: 'Y' }] });
+    await keepTwoLater();
     expect(await changes('a')).toEqual([]);
     nowMs += 91 * DAY_MS;
     await publishLines(service.database, { coops: [{ id: 'co_z', name: 'Z' }] }, { clock, removalsDays: 90 });

@@ -11,6 +11,7 @@ create table access.events (
 index access.events (at) where partner_id is null;
 index access.events (what, at) where partner_id is null;
 index access.events (partner_id, at) where what = 'scope';
+index access.events (partner_id, what, at) where narrows is not null;
 `;
 
 /**

@@ -44,7 +44,7 @@ export class ReadRouter {
     if (replica !== null) replica.isUnfit = (result) => this.#isBehind(revisionOf(result));
   }
 
-  /** Runs a read-only statement. A `revision` in its first row must be that of `access.events`. */
+  /** Runs a read-only statement. A `revision` in a row must be that of `access.events`. */
   async query(statement: pg.QueryConfig, source: ReadSource): Promise<pg.QueryResult> {
     if (this.#replica !== null && this.#mayUseReplica(source)) {
       try {
@@ -159,6 +159,7 @@ export class ReadRouter {
 }
 
 function revisionOf({ rows }: pg.QueryResult): Revision | null {
-  const revision = (rows[0] as { revision?: unknown } | undefined)?.revision;
-  return typeof revision === 'string' ? revision : null;
+  // The head can come after rows that a parallel worker read.
+  for (const { revision } of rows as { revision?: unknown }[]) if (typeof revision === 'string') return revision;
+  return null;
 }

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { OperatorError } from '../../operator-error.ts';
 import { makeLike } from './durable-files.ts';
-import { freeBytes, SMALL_BYTES, SQLITE_BUSY, sqliteCode, SqliteConnection } from './sqlite-files.ts';
+import { freeBytes, makePrivateFile, SMALL_BYTES, SQLITE_BUSY, sqliteCode, SqliteConnection } from './sqlite-files.ts';
 
 /*
  * The catalogs of a database are files beside it: `pds.catalog-7-0f3a….sqlite` is one of `pds.sqlite`, first named by
@@ -76,7 +76,8 @@ export function tryImportLock(path: string): Disposable | null {
   const connection = new SqliteConnection(file, { timeout: 0 });
   try {
     connection.exec('begin immediate');
-    if (isNew) makeLike(file, path);
+    // The creator can have been killed before.
+    if (isNew || process.getuid?.() === 0) makeLike(file, path);
     return { [Symbol.dispose]: () => connection.close() };
   } catch (error) {
     connection.close();
@@ -105,6 +106,7 @@ export function copyCatalog(from: string, to: string, database: string): void {
   const isSparse = pragma('freelist_count') > FREE_SHARE * pragma('page_count');
   if (isSparse) {
     refuseFullDisk(from, to);
+    makePrivateFile(to);
     source.prepare('vacuum into ?').run(to);
   } else if (!cloneFile(from, to)) {
     refuseFullDisk(from, to);

@@ -18,7 +18,7 @@ import { READ_REVISION, readRevision, type Revision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import { catalogPath, copyCatalog, deleteOtherCatalogs, newCatalogName, tryImportLock } from './catalog-files.ts';
-import { syncToDisk } from './durable-files.ts';
+import { makeLike, syncToDisk } from './durable-files.ts';
 import {
   describeSqliteError,
   formerAccessFile,
@@ -131,7 +131,9 @@ function prepareLog(
 ): AttachedFiles {
   if (mode === 'write') {
     // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
-    connection.exec('pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full');
+    connection.exec(
+      'pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full',
+    );
     makeRoom(connection, path);
   }
   connection.exec('pragma temp_store = memory');
@@ -196,9 +198,7 @@ function makeRoom(connection: sqlite.DatabaseSync, path: string): void {
 /** The files that the last releases and resets name, each event counted once. */
 function listNamedFiles(connection: sqlite.DatabaseSync, events: number): Set<string> {
   const rows = connection
-    .prepare(
-      'select file from access.events where partner_id is null and file is not null order by at desc limit ?',
-    )
+    .prepare('select file from access.events where partner_id is null and file is not null order by at desc limit ?')
     .all(events);
   return new Set(rows.map(({ file }) => String(file)));
 }
@@ -236,6 +236,7 @@ class AttachedFiles {
    * @param revision that the statement read; undefined if it read none.
    */
   isCurrentFor(revision: unknown): boolean {
+    // Only a command's: nothing that is served is read in one.
     if (this.#connection.isTransaction) return true;
     if (revision === undefined ? this.#readVersion() === this.#dataVersion : revision === this.#revision) return true;
     const attached = this.#file;
@@ -328,7 +329,8 @@ function databaseOn(connection: sqlite.DatabaseSync, following: Following): Open
     const statement = statements.get(kysely, statementKey, build);
     for (;;) {
       const rows = prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
-      if (following.attached?.isCurrentFor((rows[0] as { revision?: unknown } | undefined)?.revision) !== false) return rows;
+      if (following.attached?.isCurrentFor((rows[0] as { revision?: unknown } | undefined)?.revision) !== false)
+        return rows;
     }
   };
   return {
@@ -382,8 +384,10 @@ function openDraft(path: string, number: number, current: string | null, source?
   const begin = (original: string | null): void => {
     name = newCatalogName(path, number);
     const file = catalogPath(path, name);
-    if (original === null) makePrivateFile(file);
-    else copyCatalog(original, file, path);
+    if (original === null) {
+      makePrivateFile(file);
+      makeLike(file, path);
+    } else copyCatalog(original, file, path);
     attach(connection, 'catalog', file, 'mode=rw');
     // A file that is thrown away if anything fails need not be on disk before it is complete. SQLite refuses to do
     // without a journal, and a failed statement would keep half of its rows.
