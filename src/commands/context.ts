@@ -69,9 +69,7 @@ export async function withDatabase<T>(
     if (!mayCreate) throw new NoDatabaseError(`there is no database ${name} yet`);
   } else if (shouldPrepare && !mayUpgrade && hasLog(config.database)) {
     // An older database is refused without a change to its files.
-    await using database = mayLackCatalog
-      ? openForRecovery(config.database, 'read')
-      : openForServing(config.database);
+    await using database = mayLackCatalog ? openForRecovery(config.database, 'read') : openForServing(config.database);
     refuseOlder(await readSchemaState(database));
   }
   const operator = operatorOfProcess(config);

@@ -64,7 +64,9 @@ const nameOf = (timeMs: number): string => formatTimestamp(timeMs).replaceAll(':
 export async function backUpDated(path: string, folder: string, keep: number, options: BackupOptions) {
   const directory = join(folder, nameOf(options.clock()));
   const manifest = await backup(path, directory, options);
-  const dated = readdirSync(folder).filter((name) => DATED.test(name)).toSorted();
+  const dated = readdirSync(folder)
+    .filter((name) => DATED.test(name))
+    .toSorted();
   const complete = dated.filter((name) => name.endsWith('Z') && existsSync(join(folder, name, MANIFEST_FILE)));
   const left = dated.filter((name) => name.includes('.partial-') && name < nameOf(options.clock() - DAY_MS));
   const removed = [...complete.slice(0, -keep), ...left];

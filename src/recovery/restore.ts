@@ -256,7 +256,10 @@ async function prepareAll(
   return { dropped, migrations, recovery, access };
 }
 
-async function suspendAll({ kysely }: Database, clock: Clock): Promise<{ suspended: string[]; suspendedBefore: string[] }> {
+async function suspendAll(
+  { kysely }: Database,
+  clock: Clock,
+): Promise<{ suspended: string[]; suspendedBefore: string[] }> {
   const before = await sql<{ name: string }>`select name from access.partners
     where suspended_at is not null and deleted_at is null order by name`.execute(kysely);
   const now = await sql<{ name: string }>`update access.partners set suspended_at = ${formatTimestamp(clock())}

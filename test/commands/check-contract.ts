@@ -79,9 +79,10 @@ export function testProblems(problems: readonly Problem[]): void {
   );
 }
 
-/** The contents of all files below a folder, and null for each folder. */
+/** The contents of all files below a folder, and null for each folder. A reader leaves SQLite's log, which is empty. */
 function filesIn(folder: string | undefined): Map<string, Buffer | null> {
-  const names = folder === undefined ? [] : readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const found = folder === undefined ? [] : readdirSync(folder, { recursive: true, encoding: 'utf8' });
+  const names = found.filter((name) => !/-(?:shm|wal)$/.test(name));
   const contents = (path: string): Buffer | null => (statSync(path).isFile() ? readFileSync(path) : null);
   return new Map(names.sort().map((name) => [name, contents(join(folder ?? '', name))]));
 }

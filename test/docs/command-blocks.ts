@@ -74,6 +74,8 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'docs/operators/importing.md': { 'npx pds import sample': 'documents.sqlite' },
   'docs/operators/undo-an-import.md': {
+    'npx pds releases': 'documents.sqlite',
+    'npx pds rollback': 'documents.sqlite',
     'npx pds export exports/2026-11-21': 'documents.sqlite',
     'npx pds diff exports/2026-11-21 --replace': 'documents.sqlite',
     'npx pds import exports/2026-11-21 --replace': 'documents.sqlite',
@@ -127,7 +129,6 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'npx pds backup backups/2026-11-21': 'documents.sqlite',
     'cd /opt/partner-data-service/current/ops': 'procedures.sqlite',
     'npx pds restore backups/2026-11-21 --yes': 'documents.sqlite',
-    'npx pds rollback': 'documents.sqlite',
     'pg_dump --format=custom --file=pds.dump "$PDS_DATABASE_URL"': 'documents.postgres',
     'createdb --owner pds pds_restored': 'documents.postgres',
   },

@@ -167,7 +167,10 @@ describe('a scrape shows', () => {
     const { config } = made;
     if (config.engine === 'postgres') return expect(await shown()).toBeUndefined();
     expect(await shown()).toBe(0);
-    const { made_at: madeAt } = await backup(config.path, `${config.path}.backup`, { clock: Date.now, version: 'test' });
+    const { made_at: madeAt } = await backup(config.path, `${config.path}.backup`, {
+      clock: Date.now,
+      version: 'test',
+    });
     return expect(await shown()).toBe(Date.parse(madeAt) / 1000);
   });
 

@@ -29,7 +29,7 @@ export const IMPORTS: readonly Mutant[] = [
   },
   {
     name: 'a dry run publishes',
-    breaks: 'A dry run is the same transaction, rolled back',
+    breaks: 'A preview publishes nothing',
     file: 'src/publishing/publish.ts',
     original: 'if (!isChanged || options.dryRun === true) return',
     replacement: 'if (!isChanged) return',

@@ -117,7 +117,10 @@ test('a restore with --access killed before any file operation does too, and no 
     const isDone = await restoreKilled(killAt, ['--access']);
     const look = async (database: OpenDatabase) => {
       const partners = await listPartners(database, Date.now);
-      return { names: await cityNames(database), active: partners.filter(({ suspendedAt }) => suspendedAt === null).length };
+      return {
+        names: await cityNames(database),
+        active: partners.filter(({ suspendedAt }) => suspendedAt === null).length,
+      };
     };
     const { names, active } = await made.files.use(look);
     expect([OLD, NEW]).toContainEqual(names);

@@ -47,21 +47,24 @@ describe('pds restore', { timeout: 120_000 }, () => {
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
   });
 
-  test.each(['is missing', 'is no database'])('replaces a current catalog that %s, and a server follows', async (damage) => {
-    await backUp();
-    const file = await files.use(async (database) => {
-      await renameCity(database, 'Renamed since');
-      return join(dirname(files.path), (await findLastRelease(database))?.file ?? '');
-    });
-    await using serving = openForServing({ engine: 'sqlite', path: files.path });
-    expect(await cityNames(serving)).toEqual(['Renamed since', 'City of B']);
-    rmSync(file);
-    if (damage === 'is no database') writeFileSync(file, 'no database any more');
-    const { code, stderr } = await callPds(['restore', target, '--yes'], files.settings);
-    expect(code, stderr).toBe(0);
-    expect(await cityNames(serving)).toEqual(['City of A', 'City of B']);
-    await files.use(async (database) => expect(await cityNames(database)).toEqual(['City of A', 'City of B']));
-  });
+  test.each(['is missing', 'is no database'])(
+    'replaces a current catalog that %s, and a server follows',
+    async (damage) => {
+      await backUp();
+      const file = await files.use(async (database) => {
+        await renameCity(database, 'Renamed since');
+        return join(dirname(files.path), (await findLastRelease(database))?.file ?? '');
+      });
+      await using serving = openForServing({ engine: 'sqlite', path: files.path });
+      expect(await cityNames(serving)).toEqual(['Renamed since', 'City of B']);
+      rmSync(file);
+      if (damage === 'is no database') writeFileSync(file, 'no database any more');
+      const { code, stderr } = await callPds(['restore', target, '--yes'], files.settings);
+      expect(code, stderr).toBe(0);
+      expect(await cityNames(serving)).toEqual(['City of A', 'City of B']);
+      await files.use(async (database) => expect(await cityNames(database)).toEqual(['City of A', 'City of B']));
+    },
+  );
 
   test('uses no number of a release again, although the log of an older backup was restored before', async () => {
     await backUp();

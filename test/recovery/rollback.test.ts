@@ -171,7 +171,9 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
       else {
         const bytes = readFileSync(file);
         using catalog = new SqliteConnection(file, { readOnly: true });
-        const page = catalog.prepare(`select rootpage as page from sqlite_schema where name = 'releases'`).get()?.['page'];
+        const page = catalog.prepare(`select rootpage as page from sqlite_schema where name = 'releases'`).get()?.[
+          'page'
+        ];
         bytes.fill(0xff, 8_192 * (Number(page) - 1), 8_192 * Number(page));
         writeFileSync(file, bytes);
       }

@@ -31,9 +31,14 @@ test('a backup of this version is refused by version 1.3, and a database of that
   const backup = join(files.folder, 'backup');
   expect((await callPds(['backup', backup], files.settings)).code).toBe(0);
   former.reset();
-  const namesIn = () => readdirSync(data).filter((name) => !/-(wal|shm)$/.test(name)).toSorted();
+  const namesIn = () =>
+    readdirSync(data)
+      .filter((name) => !/-(wal|shm)$/.test(name))
+      .toSorted();
   const before = namesIn();
-  await expect(runBefore(former.url, 'restore', backup, '--yes')).rejects.toThrow(/supports only 8: restore it with version/);
+  await expect(runBefore(former.url, 'restore', backup, '--yes')).rejects.toThrow(
+    /supports only 8: restore it with version/,
+  );
   for (const [options, message] of [
     [[], /older than this version .*run "pds migrate" first/],
     [['--access'], /is a database of version 1\.3: run "pds migrate" first/],

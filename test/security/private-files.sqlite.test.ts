@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { runPdsThrough } from '../commands/run-pds.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { makePrivateFile } from '../../src/database/sqlite/sqlite-files.ts';
+import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 
 /** Some systems' shells create files that everyone can access. */
 const OPEN_TO_ALL = ['sh', '-c', 'umask 000; exec "$0" "$@"'];
@@ -14,21 +15,28 @@ function modesIn(folder: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, (statSync(join(folder, name)).mode & 0o777).toString(8)]));
 }
 
-test('only the owner can read the file of keys and grants and its write-ahead logs, whatever the umask', async () => {
+test('only the owner can read the file of keys and grants, its write-ahead logs and the catalogs, whatever the umask', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pds-private-'));
   const path = join(folder, 'data', 'pds.sqlite');
   try {
     const settings = { PDS_DATABASE_URL: `sqlite:${path}` };
-    expect(await runPdsThrough(OPEN_TO_ALL, ['partner', 'create', 'acme'], settings)).toMatchObject({ code: 0 });
+    // The first catalog is created, the second is a copy.
+    for (const coops of [[], [{ id: 'co_new', name: 'New' }]]) {
+      await withImportDirectory({ ...SMALL_CATALOG, coops: [...SMALL_CATALOG.coops, ...coops] }, async (directory) => {
+        expect(await runPdsThrough(OPEN_TO_ALL, ['import', directory], settings)).toMatchObject({ code: 0 });
+      });
+    }
     // Its logs exist while it is open.
     const database = openForCommands({ engine: 'sqlite', path });
     try {
-      await database.kysely.updateTable('access.partners').set({ requests_per_minute: 7 }).execute();
-      expect(modesIn(join(folder, 'data'))).toMatchObject({
-        'pds.sqlite': '600',
-        'pds.sqlite-shm': '600',
-        'pds.sqlite-wal': '600',
-      });
+      await database.kysely.insertInto('access.settings').values({ name: 'unused', value: '' }).execute();
+      const modes = modesIn(join(folder, 'data'));
+      expect(Object.keys(modes)).toEqual([
+        expect.stringMatching(/^pds\.catalog-1-/),
+        expect.stringMatching(/^pds\.catalog-2-/),
+        ...['pds.import-lock.sqlite', 'pds.sqlite', 'pds.sqlite-shm', 'pds.sqlite-wal'],
+      ]);
+      expect(new Set(Object.values(modes))).toEqual(new Set(['600']));
     } finally {
       await database.close();
     }

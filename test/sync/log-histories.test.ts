@@ -77,7 +77,8 @@ async function take(given: Step): Promise<void> {
     case 'publish': {
       const before = await readLog();
       const days = given.days === null ? {} : { removalsDays: given.days };
-      const oldest = [formatTimestamp(nowMs + 10_000 - (given.days ?? 0) * DAY_MS), ...keptSince(before)].sort()[0] ?? '';
+      const oldest =
+        [formatTimestamp(nowMs + 10_000 - (given.days ?? 0) * DAY_MS), ...keptSince(before)].sort()[0] ?? '';
       await publishLines(database, { coops: [{ id: 'co_x', name: `Coop ${(published += 1)}` }] }, { clock, ...days });
       if (given.days !== null) expect((await readLog()).slice(0, -1)).toEqual(rules.pruned(before, oldest));
       return;

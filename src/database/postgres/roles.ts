@@ -32,7 +32,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
 export async function makeRoles(database: Database, clock: Clock, roles: Roles): Promise<string[]> {
   const { reader, writer } = roles;
   if (database.engine === 'sqlite') {
-    throw new OperatorError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of the two files instead');
+    throw new OperatorError('"pds roles" requires PostgreSQL. On SQLite, set the permissions of its files instead');
   }
   if (reader === writer) throw new OperatorError('the two roles must be different');
   const script = await readFile(SCRIPT, 'utf8');

@@ -160,8 +160,12 @@ function refuseLonePart(connection: sqlite.DatabaseSync, path: string): void {
   const isCatalog = hasTable(connection, 'index_blocks');
   // Version 1.3 had this table beside partners and keys.
   if (!isCatalog && !hasTable(connection, 'grant_changes')) return;
-  const lost = isCatalog ? 'a catalog without its partners and keys' : 'partners and keys of version 1.3 without their catalog';
-  throw new DatabaseUnavailableError(`${path} has ${lost}: move it away, and put a backup in place with "pds restore DIR --access"`);
+  const lost = isCatalog
+    ? 'a catalog without its partners and keys'
+    : 'partners and keys of version 1.3 without their catalog';
+  throw new DatabaseUnavailableError(
+    `${path} has ${lost}: move it away, and put a backup in place with "pds restore DIR --access"`,
+  );
 }
 
 /** A restore replaces the file that it has locked, so a process that waited for that lock has the old file open. */
