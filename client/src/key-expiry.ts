@@ -15,11 +15,11 @@ export function watchKeyExpiry(
   onKeyExpiring = (expiry: KeyExpiry): void => console.warn(`partner-data-client: ${keyExpiryText(expiry)}`),
 ): (headers: Headers) => void {
   const keyId = /^pds_(?:live|test)_([0-9A-Za-z]{8})_/.exec(apiKey)?.[1] ?? null;
-  const announced = new Set<string>();
+  const reported = new Set<string>();
   return (headers) => {
     const expiresAt = headers.get('x-key-expires-at');
-    if (expiresAt === null || announced.has(expiresAt) || !TIMESTAMP.test(expiresAt)) return;
-    announced.add(expiresAt);
+    if (expiresAt === null || reported.has(expiresAt) || !TIMESTAMP.test(expiresAt)) return;
+    reported.add(expiresAt);
     onKeyExpiring({ keyId, expiresAt });
   };
 }

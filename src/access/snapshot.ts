@@ -29,7 +29,7 @@ export interface Head {
   readonly scope: EventName;
   /** The last event of all. */
   readonly revision: Revision;
-  /** What the partner can see since `scope`; null if that is the event of the snapshot. See `parseScope`. */
+  /** What the partner can see since `scope`, as `newerScope` returns it. */
   readonly newer: string | null;
 }
 
@@ -118,11 +118,6 @@ export class Snapshot {
 
   get watermark(): string {
     return watermarkOf(this.#parts);
-  }
-
-  /** The head of the last statement; null if none was run. */
-  get head(): Head | null {
-    return this.#head;
   }
 
   /**

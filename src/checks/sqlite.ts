@@ -3,7 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
 import { DatabaseUnavailableError, type OpenDatabase } from '../database/database.ts';
-import { listReleases } from '../database/event-log.ts';
+import { listNamedFiles } from '../database/event-log.ts';
 import { catalogPath, listCatalogFiles } from '../database/sqlite/catalog-files.ts';
 import {
   reasonNotUsable,
@@ -83,11 +83,6 @@ async function checkCatalogs(database: OpenDatabase, path: string, folder: strin
     findings.push(warn('files', `no release names ${unused.map((file) => basename(file)).join(', ')}`, advice));
   }
   return findings;
-}
-
-async function listNamedFiles(database: OpenDatabase): Promise<Set<string>> {
-  const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
-  return new Set(releases.flatMap(({ file }) => file ?? []));
 }
 
 function checkRoom(folder: string, free: number, bytes: number): Finding {

@@ -6,7 +6,7 @@ import { inTransaction, rollBack, type CatalogFiles, type Database, type OpenDat
 import {
   appendEvent,
   findLastRelease,
-  listReleases,
+  listNamedFiles,
   lockLog,
   nextReleaseNumber,
   readLastEvent,
@@ -133,8 +133,7 @@ async function changeCopy<T>(
     await deleteUnused(database, files, keptReleases(database));
     return { result, at };
   } finally {
-    if (isNamed) draft.close();
-    else draft.discard();
+    if (!isNamed) draft.discard();
   }
 }
 
@@ -153,8 +152,7 @@ export function keptReleases({ operator }: Database): number {
 
 /** Deletes the catalogs that were left by a process that died, and all but a number of those that the log names. */
 async function deleteUnused(database: Database, files: CatalogFiles, kept: number): Promise<void> {
-  const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
-  const named = new Set(releases.flatMap(({ file }) => file ?? []));
+  const named = await listNamedFiles(database);
   files.deleteOthers(new Set([...named].slice(0, kept)));
 }
 

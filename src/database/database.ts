@@ -59,29 +59,16 @@ export interface CatalogFiles {
   deleteOthers(used: ReadonlySet<string>): void;
 }
 
-/** The two files of a SQLite database of version 1.3. */
-export interface FormerFiles {
-  /** Of the catalog. */
-  readonly path: string;
-  /** Closes both, since an upgrade needs them for itself. */
-  detach(): void;
-  /** Opens them again after an upgrade that failed. */
-  attach(): void;
-  /** Opens the upgraded database in their place. */
-  attachUpgraded(): CatalogFiles;
-}
-
 /** A catalog that is being made. */
 export interface CatalogDraft {
   /** Has the catalog alone, not `access`. The first change copies the catalog. */
   readonly database: Database;
-  /** Commits the changes, and waits until they are on disk. Returns the file's name. */
+  /** Commits the changes, waits until they are on disk, and closes the file. Returns its name. */
   complete(): string;
   /** Adds the release to the completed file. */
   stamp(release: number, at: string): void;
-  /** Removes the copy, if there is one. */
+  /** Closes the file, and removes the copy, if there is one. */
   discard(): void;
-  close(): void;
 }
 
 /**
@@ -137,8 +124,8 @@ export interface OpenDatabase extends Database, AsyncDisposable {
   readRevision(): Promise<Revision>;
   /** Call it if a client has seen newer data than `run` returned: the primary is read until a replica is current. */
   bypassReplicas(): void;
-  /** Of a SQLite database of version 1.3, which can only be read and upgraded. */
-  readonly formerFiles?: FormerFiles | undefined;
+  /** The path of a SQLite database of version 1.3, which can only be read and upgraded; `takeOver` replaces it then. */
+  readonly formerPath?: string | undefined;
   /** The primary first. Absent on SQLite and on databases opened for a command. */
   readonly servers?: () => readonly ServerState[];
   close(): Promise<void>;

@@ -90,6 +90,12 @@ export async function listReleases({ kysely }: Database, limit: number): Promise
   return rows;
 }
 
+/** The names of the catalogs in the log, that of the last release or reset first. */
+export async function listNamedFiles(database: Database): Promise<Set<string>> {
+  const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
+  return new Set(releases.flatMap(({ file }) => file ?? []));
+}
+
 /** The last release or reset; null before the first. */
 export async function findLastRelease(database: Database): Promise<ReleaseEvent | null> {
   return (await listReleases(database, 1))[0] ?? null;

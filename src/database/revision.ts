@@ -41,10 +41,6 @@ export function lastScope(partnerId: RawBuilder<unknown>): RawBuilder<EventName>
     where what = 'scope' and partner_id = ${partnerId} order by at desc limit 1), '')`;
 }
 
-/** The timestamp of the last release in the catalog; the epoch before the first. */
-export const publishedAt: RawBuilder<string> = sql<string>`
-  coalesce((select max(at) from catalog.releases), ${sql.lit(EPOCH)})`;
-
 export async function readRevision(kysely: Kysely<Tables>): Promise<Revision> {
   const { rows } = await sql.raw<{ revision: Revision }>(READ_REVISION).execute(kysely);
   return rows[0]?.revision ?? '';

@@ -1,14 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { sql } from 'kysely';
 import type { Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 import { listExpiringKeys } from '../access/key-expiry.ts';
 import type { KeyEnvironment } from '../access/keys.ts';
 import type { DirectoryState } from '../access/partner-directory.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
+import { readPublishedAt } from '../database/event-log.ts';
 import { findLastBackup } from '../database/last-backup.ts';
-import { publishedAt, type Revision } from '../database/revision.ts';
-import { firstRow } from '../database/statement.ts';
+import type { Revision } from '../database/revision.ts';
 import type { ResponseCache } from '../http/response/response-cache.ts';
 import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
 import type { RequestLimits } from '../rate-limiting/request-limits.ts';
@@ -43,7 +42,7 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     });
 
   const now = (): string => formatTimestamp(clock());
-  const lastRelease = rereadOnRevision(directory, EPOCH, () => readLastRelease(database));
+  const lastRelease = rereadOnRevision(directory, EPOCH, () => readPublishedAt(database));
   const expiringKeys = rereadOnRevision(directory, [], () => listExpiringKeys(database, parts.keyEnvironment, now()));
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
   gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
@@ -184,10 +183,4 @@ function rereadOnRevision<T>(
     }
     return known.value;
   };
-}
-
-/** The timestamp of the last release; the epoch before the first. */
-export async function readLastRelease({ kysely }: Pick<OpenDatabase, 'kysely'>): Promise<string> {
-  const { rows } = await sql<{ at: string }>`select ${publishedAt} as at`.execute(kysely);
-  return firstRow(rows).at;
 }

@@ -79,10 +79,10 @@ export async function readFeedState(
   return { complete: complete ?? 'first', since: null };
 }
 
-function reasonOf({ isWatermark, from, reset_at, narrowed_at }: Since): CompleteReason | null {
+function reasonOf({ isWatermark, from, reset_at, narrows_at }: Since): CompleteReason | null {
   if (!isWatermark) return 'unknown_watermark';
   if (from <= reset_at) return 'catalog';
-  return from <= narrowed_at ? 'partner' : null;
+  return from <= narrows_at ? 'partner' : null;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Snapshot } from '../access/snapshot.ts';
-import { parameter } from '../database/statement.ts';
+import { firstRow, parameter } from '../database/statement.ts';
 import type { ChangedSince } from '../index/conditions.ts';
 import { addMilliseconds, EPOCH } from '../timestamp.ts';
 
@@ -17,7 +17,7 @@ export interface Since extends ChangedSince {
   /** The last reset; the epoch before the first. */
   readonly reset_at: string;
   /** When the partner last lost sight of records other than by departures. */
-  readonly narrowed_at: string;
+  readonly narrows_at: string;
 }
 
 /**
@@ -42,25 +42,24 @@ export async function readSince(
   // The snapshot lacks what the client has seen, and a replica can lack it too; or the timestamp is in the future.
   const isBehind = snapshot.watermark < (watermark ?? since);
   const query = { statementKey: 'since', columns: SINCE_COLUMNS, build: () => sinceStatement, values };
-  const [read] = await snapshot.run<SinceRow>(query, isBehind ? 'primary' : 'any');
-  if (read === undefined) throw new Error('a statement that always returns a row returned none');
+  const read = firstRow(await snapshot.run<SinceRow>(query, isBehind ? 'primary' : 'any'));
   // A timestamp after the listing's watermark cannot be one that the client received earlier.
   const isWatermark = read.is_watermark === 1 && (watermark === null || since <= watermark);
-  const { reset_at, narrowed_at } = read;
+  const { reset_at, narrows_at } = read;
   const from = isWatermark ? since : earlier;
   const before = isWatermark ? read.before_since : read.before_earlier;
   // A reset is later than every release in the catalog: since then or before, everything counts as changed.
-  return { from, release: from <= reset_at ? 1 : before + 1, isWatermark, reset_at, narrowed_at };
+  return { from, release: from <= reset_at ? 1 : before + 1, isWatermark, reset_at, narrows_at };
 }
 
-interface SinceRow extends Pick<Since, 'reset_at' | 'narrowed_at'> {
+interface SinceRow extends Pick<Since, 'reset_at' | 'narrows_at'> {
   readonly is_watermark: 0 | 1;
   /** The numbers of the last releases before the timestamp, and before five seconds earlier. */
   readonly before_since: number;
   readonly before_earlier: number;
 }
 
-export const SINCE_COLUMNS = ['is_watermark', 'before_since', 'before_earlier', 'reset_at', 'narrowed_at'] as const;
+export const SINCE_COLUMNS = ['is_watermark', 'before_since', 'before_earlier', 'reset_at', 'narrows_at'] as const;
 
 const lastReleaseBefore = (timestamp: string): RawBuilder<number> =>
   sql<number>`coalesce((select number from catalog.releases where at < ${parameter(timestamp)}
@@ -85,4 +84,4 @@ export const sinceStatement: RawBuilder<SinceRow> = sql<SinceRow>`
       ${sql.lit(EPOCH)}) as reset_at,
     coalesce((select at from access.events
       where what = 'scope' and partner_id = ${parameter('partner_id')} and narrows is not null
-      order by at desc limit 1), ${sql.lit(EPOCH)}) as narrowed_at`;
+      order by at desc limit 1), ${sql.lit(EPOCH)}) as narrows_at`;

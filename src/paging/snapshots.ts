@@ -127,9 +127,8 @@ function isEarlier(head: Head, { catalog, partner: { scopeEvent } }: Snapshot): 
 /** @throws ApiError if the partner was deleted, or must not request this route any more. */
 function takeScope(request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions'>, head: Head): void {
   const caller = callerOf(request);
-  const newer = parseScope(head.newer ?? '');
-  if (newer === null) throw unauthorized();
-  const partner = { ...caller.partner, ...newer, scopeEvent: head.scope, revision: head.revision };
+  if (head.newer === null || head.newer === '') throw unauthorized();
+  const partner = { ...caller.partner, ...parseScope(head.newer), scopeEvent: head.scope, revision: head.revision };
   request.caller = { ...caller, partner };
   checkPermission(request);
 }

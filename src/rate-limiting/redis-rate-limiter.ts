@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import type { Logger } from 'pino';
-import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { SharedRateLimiter } from './shared-rate-limiter.ts';
 import { Redis } from 'ioredis';
 import { createHmac } from 'node:crypto';
@@ -49,16 +48,14 @@ export async function startRedisRateLimiter({
   logger,
 }: RedisRateLimiterOptions): Promise<RedisRateLimiter> {
   const redis = openRedis(redisUrl, COMMAND_TIMEOUT_MS);
+  // Sends the script once, and then its digest.
+  redis.defineCommand('countUnits', { numberOfKeys: 1, lua: COUNT });
   /** Why the connection is lost; failed commands only report that it is. */
   let lastError: unknown = null;
+  const counting = redis as Redis & { countUnits(...args: unknown[]): Promise<[number, number]> };
   const limiter = new SharedRateLimiter({
-    limiter: new RateLimiterRedis({
-      storeClient: redis,
-      keyPrefix: namespace,
-      duration: windowSeconds,
-      customIncrTtlLuaScript: COUNT,
-      points: 0,
-    }),
+    windowSeconds,
+    countForAll: (key, units) => counting.countUnits(`${namespace}:${key}`, units, windowSeconds),
     isConnected: () => redis.status === 'ready',
     reasonOf: (error) => reasonOf(lastError ?? error, redisUrl),
     logger,
@@ -126,7 +123,7 @@ export function openRedis(redisUrl: string, commandTimeoutMs: number): Redis {
     socketTimeout: SILENCE_MS,
     retryStrategy: reconnectMs,
     // After a failover the host name, or Sentinel, can lead to the new primary, which only a new connection reaches.
-    // (The client's own detector of failovers ends it for good if one is announced while it connects.)
+    // (The client's own detector of failovers ends it for good if one is reported while it connects.)
     reconnectOnError: ({ message }) => message.includes('READONLY'),
   });
 }

@@ -119,8 +119,8 @@ export function rateLimitResult(count: number, quota: number, msLeft: number): R
  * Counts in this process's memory. Ended windows are dropped when another begins, so no timer is needed and no key's
  * count can evict another's.
  *
- * Not `RateLimiterMemory` of rate-limiter-flexible: it returns promises, so no request could be decided synchronously,
- * and it reads the wall clock, which can be set back.
+ * Not a library such as rate-limiter-flexible: it returns promises, so no request could be decided synchronously, and it
+ * reads the wall clock, which can be set back.
  */
 export class InMemoryRateLimiter implements RateLimiter {
   readonly windowSeconds: number;

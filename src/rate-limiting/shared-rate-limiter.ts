@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import type { RateLimiterAbstract } from 'rate-limiter-flexible';
 import { InMemoryRateLimiter, rateLimitResult, type RateLimiter, type RateLimitResult } from './request-limits.ts';
 
 /** How long counts must not have failed before requests wait for them again. */
 const RETURN_MS = 1_000;
 
 interface SharedRateLimiterOptions {
-  /** Counts in Redis, for all processes. Its `duration` is the window, its `points` are not used. */
-  readonly limiter: RateLimiterAbstract;
+  readonly windowSeconds: number;
+  /** Counts in Redis, for all processes. Returns the count, and the milliseconds until its window ends. */
+  readonly countForAll: (key: string, units: number) => Promise<[count: number, msLeft: number]>;
   /** Whether a request sent to Redis now could be counted. If not, no request waits for it. */
   readonly isConnected: () => boolean;
   /** The reason for a failure, safe to log. */
@@ -16,11 +16,9 @@ interface SharedRateLimiterOptions {
 }
 
 /**
- * Counts with other processes, by a limiter of rate-limiter-flexible. If that fails or takes too long, this process
- * counts by itself, up to the full limit, and no request waits any more until later counts have succeeded for a while:
- * a failure of the counting must not become a failure of the service.
- *
- * Not the library's `insuranceLimiter`, which only its stores have and which does not report that it is in use.
+ * Counts with other processes. If that fails or takes too long, this process counts by itself, up to the full limit, and
+ * no request waits any more until later counts have succeeded for a while: a failure of the counting must not become a
+ * failure of the service.
  */
 export class SharedRateLimiter implements RateLimiter {
   readonly windowSeconds: number;
@@ -34,7 +32,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   constructor(options: SharedRateLimiterOptions) {
     this.#options = options;
-    this.windowSeconds = options.limiter.duration;
+    this.windowSeconds = options.windowSeconds;
     this.#local = new InMemoryRateLimiter(this.windowSeconds);
   }
 
@@ -59,17 +57,15 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   count(key: string, quota: number, units = 1): RateLimitResult | Promise<RateLimitResult> {
-    const { isConnected, limiter } = this.#options;
+    const { isConnected, countForAll } = this.#options;
     if (!isConnected()) {
       this.#recordFailure(new Error('not connected'));
       return this.#local.count(key, quota, units);
     }
-    // `consume` would apply one quota to all partners.
-    const counted = limiter.penalty(key, units).then(
-      ({ consumedPoints, msBeforeNext }) => {
+    const counted = countForAll(key, units).then(
+      ([count, msLeft]) => {
         this.#recordSuccess();
-        // A clock that was set back must not lengthen the window.
-        return rateLimitResult(consumedPoints, quota, Math.min(msBeforeNext, 1000 * this.windowSeconds));
+        return rateLimitResult(count, quota, msLeft);
       },
       (error: unknown) => {
         this.#recordFailure(error);

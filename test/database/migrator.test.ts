@@ -53,8 +53,10 @@ test.each([
     return JSON.parse(stdout) as string[];
   };
   const ran = (await Promise.all(Array.from({ length: 4 }, migrating))).flat();
-  // Of SQLite's processes, each can have made a backup before it waits for the others.
-  expect((isSqlite ? [...new Set(ran)] : ran).toSorted()).toEqual(pending.toSorted());
+  // Each can have made a backup before it waits for the others.
+  expect(ran.toSorted().filter((name, index, all) => name !== 'prepared' || all[index - 1] !== name)).toEqual(
+    pending.toSorted(),
+  );
   expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
 });
 

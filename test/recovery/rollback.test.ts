@@ -189,7 +189,8 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
 
   test('a rollback to a catalog of the version before upgrades a copy, and the next one goes further back', async () => {
     for (const name of ['A', 'B']) await publishName(name, keeping(9));
-    using _later = becomeLaterVersion();
+    using later = new DisposableStack();
+    later.use(becomeLaterVersion());
     await migrate(keeping(9), clock, { beforeUpgrade: async () => undefined });
     await publishName('C', keeping(9));
     expect(await rollback(keeping(9), { clock, release: 2 })).toMatchObject({ from: 4, to: 2 });

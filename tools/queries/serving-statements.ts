@@ -6,13 +6,13 @@ import { RULES } from '../../src/access/visibility/rules.ts';
 import type { Engine, OpenDatabase, Query, TextsToRead } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { withHead } from '../../src/database/postgres/postgres.ts';
+import { readPublishedAt } from '../../src/database/event-log.ts';
 import { READ_REVISION } from '../../src/database/revision.ts';
 import { joinTexts } from '../../src/database/sqlite/sqlite.ts';
 import { StatementCache } from '../../src/database/statement.ts';
 import { openUsageStore, SQLITE_USAGE_STATEMENTS, type UsageStore } from '../../src/usage/usage-store.ts';
 import { readBlocks, readPosition, readSets } from '../../src/index/statements.ts';
 import { listExpiringKeys } from '../../src/access/key-expiry.ts';
-import { readLastRelease } from '../../src/monitoring/serving-metrics.ts';
 import type { RecordQuery } from '../../src/paging/send.ts';
 import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
 import { batchQuery, keyQuery, sizesQuery } from '../../src/paging/batch.ts';
@@ -203,7 +203,7 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
     [['setting', 'name']],
     readCursorSecret,
   );
-  await record('For the metrics, when the revision has changed.', [['last release']], readLastRelease);
+  await record('For the metrics, when the revision has changed.', [['last release']], readPublishedAt);
   await record(
     'For the metrics, when the revision has changed: which keys end, and when.',
     [['keys that end', 'environment', 'at']],

@@ -30,8 +30,7 @@ export interface SchemaState {
 
 export interface MigrateOptions extends Pick<WorkHooks, 'onProgress' | 'onWaiting'> {
   /**
-   * Awaited before an older SQLite database is upgraded, under the import lock, so that only one of several processes
-   * runs it. Without it, `prepareSchema` upgrades none.
+   * Awaited before an older database is upgraded: several processes can run it. Without it, `prepareSchema` upgrades none.
    */
   readonly beforeUpgrade?: () => Promise<void>;
   /** Called with the paths under which the files of a SQLite database of version 1.3 stay. */
@@ -101,17 +100,16 @@ export function haveCreated(migrations: readonly string[]): boolean {
 export async function migrate(database: OpenDatabase, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database);
   if (pending.length === 0) return [];
-  if (database.formerFiles !== undefined) {
+  if (database.formerPath !== undefined) {
     const { takeOver } = await import('../sqlite/take-over.ts');
-    return takeOver(database, database.formerFiles, clock, options);
+    return takeOver(database, database.formerPath, clock, options);
   }
   // Done first: after an interrupted step, older servers must not take the schema for one they can use.
   if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
-  // It waits for a running import of SQLite, which must be able to write to `access` meanwhile.
-  const isBackedUp = !isEmpty && database.catalogFiles !== undefined;
-  if (isBackedUp && !(await wasJustUpgraded(database, clock))) await options.beforeUpgrade?.();
-  for (const [index, group] of inOrder(isEmpty).entries()) {
+  // Without a lock: it waits for a running import of SQLite, which must be able to write to `access` meanwhile.
+  if (!isEmpty && !(await wasJustUpgraded(database, clock))) await options.beforeUpgrade?.();
+  for (const group of inOrder(isEmpty)) {
     const { catalogFiles } = database;
     // Before the first release the catalog is in memory, and of this connection alone.
     if (group === 'catalog' && catalogFiles !== undefined && catalogFiles.attachCurrent() !== null) {
@@ -123,9 +121,6 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
     await inTransaction(database, async (transaction) => {
       // Wait for a running import here: the `lock_timeout` on tables is only two seconds.
       if (!isEmpty) await lockCatalog(transaction, options);
-      // A backup locks `access` for a moment, which this transaction must not have done before.
-      const isFirst = index === 0 && !isEmpty && !isBackedUp;
-      if (isFirst && !(await wasJustUpgraded(transaction, clock))) await options.beforeUpgrade?.();
       await lockLedger(transaction, group, before !== null);
       const applied = await lastApplied(transaction, group);
       if (applied !== SCHEMAS[group].number) {

@@ -9,14 +9,8 @@ const MAX_ALONE_MS = 30_000;
 /** A replica that was current this long before the last poll of the primary follows it, not another that was lost. */
 const FOLLOWING_MS = 5_000;
 
-/** Replaced by a new object whenever the newest revision changes: a read can detect that another overtook it. */
-interface Newest {
-  /** Null while unknown: then the replica is not used. */
-  readonly revision: Revision | null;
-}
-
 /**
- * Routes reads to the replica if it is known to be at the newest revision read from the primary, else to the primary. If
+ * Routes reads to the replica if it is known to be at the revision last polled from the primary, else to the primary. If
  * the replica responds at another revision or fails (replication can cancel its queries), the primary runs the statement
  * instead. So a replica's response is no staler than a cached one can be.
  *
@@ -28,7 +22,8 @@ interface Newest {
 export class ReadRouter {
   readonly #primary: ServerPool;
   readonly #replica: ServerPool | null;
-  #newest: Newest = { revision: null };
+  /** The revision last polled from the primary; null while unknown: then the replica is not used. */
+  #newest: Revision | null = null;
   /** When the last successful poll of the primary began. */
   #polledAtMs = -Infinity;
   /** The revision last read from the replica; null before the first response and after a failure. */
@@ -57,10 +52,7 @@ export class ReadRouter {
         this.#replicaRevision = null;
       }
     }
-    const before = this.#newest;
-    const result = await this.#primary.query(statement);
-    this.#setNewest(revisionOf(result), before);
-    return result;
+    return this.#primary.query(statement);
   }
 
   /**
@@ -73,14 +65,15 @@ export class ReadRouter {
     const startedAtMs = performance.now();
     if (this.#replica !== null) void this.#probeReplica(this.#replica);
     const { revision } = await this.#primary.probe();
-    this.#setNewest(revision, before);
+    // Not if a client has seen newer data since the poll began.
+    if (this.#newest === before) this.#newest = revision;
     this.#polledAtMs = startedAtMs;
     return revision;
   }
 
   /** A client has seen newer data: bypasses the replica until the primary's revision has been read again. */
   bypassReplicas(): void {
-    this.#newest = { revision: null };
+    this.#newest = null;
   }
 
   servers(): ServerState[] {
@@ -110,7 +103,7 @@ export class ReadRouter {
   }
 
   get #isReplicaCurrent(): boolean {
-    return this.#replicaRevision !== null && this.#replicaRevision === this.#newest.revision;
+    return this.#replicaRevision !== null && this.#replicaRevision === this.#newest;
   }
 
   #mayUseReplica(source: ReadSource): boolean {
@@ -120,8 +113,7 @@ export class ReadRouter {
 
   /** Whether a server at this revision lacks changes. It affects only which server is read from next. */
   #isBehind(revision: Revision | null): boolean {
-    const newest = this.#newest.revision;
-    return revision !== null && newest !== null && revision < newest;
+    return revision !== null && this.#newest !== null && revision < this.#newest;
   }
 
   #isCurrentIn(result: pg.QueryResult): boolean {
@@ -129,22 +121,15 @@ export class ReadRouter {
     if (revision === null) return true;
     if (this.#isBehind(revision)) return false;
     this.#setReplicaRevision(revision);
-    return revision === this.#newest.revision;
+    return revision === this.#newest;
   }
 
   #setReplicaRevision(revision: Revision): void {
     this.#replicaRevision = revision;
-    const newest = this.#newest.revision;
     const mayBeAhead = this.#isPrimaryDown && this.#polledAtMs - this.#currentAtMs < FOLLOWING_MS;
     // The last changes before the primary went down may have reached the replica but not this process.
-    if (mayBeAhead && newest !== null && revision > newest) this.#newest = { revision };
-    if (revision === this.#newest.revision) this.#currentAtMs = performance.now();
-  }
-
-  /** Makes a revision read from the primary the newest, if that is still `before`, as it was when the read began. */
-  #setNewest(revision: Revision | null, before: Newest): void {
-    if (revision === null || this.#newest !== before || revision === before.revision) return;
-    this.#newest = { revision };
+    if (mayBeAhead && this.#newest !== null && revision > this.#newest) this.#newest = revision;
+    if (revision === this.#newest) this.#currentAtMs = performance.now();
   }
 
   async #probeReplica(replica: ServerPool): Promise<void> {

@@ -30,32 +30,26 @@ export function catalogPath(path: string, name: string): string {
   return join(dirname(path), basename(name));
 }
 
-/** The paths of all catalogs of a database, named by its log or not. */
-export function listCatalogFiles(path: string): string[] {
-  return listOwn(path, false);
-}
+const CATALOG_NAME = /^(.+)\.catalog-\d+-[0-9a-f]{16}(\.\w+)?(-journal)?$/s;
 
-function listOwn(path: string, withJournals: boolean): string[] {
+/** The paths of all catalogs of a database, named by its log or not. */
+export function listCatalogFiles(path: string, withJournals = false): string[] {
   const folder = dirname(path);
   if (!existsSync(folder)) return [];
   const { stem, extension } = partsOf(path);
-  const prefix = `${stem}.catalog-`;
+  const isOwn = (name: string): boolean => {
+    const [, ownStem, ownExtension = '', journal] = CATALOG_NAME.exec(name) ?? [];
+    return ownStem === stem && ownExtension === extension && (withJournals || journal === undefined);
+  };
   return readdirSync(folder)
-    .filter((name) => {
-      const own = withJournals ? name.replace(/-journal$/, '') : name;
-      return own.startsWith(prefix) && own.endsWith(extension) && isNumberAndToken(own, prefix, extension);
-    })
+    .filter(isOwn)
     .map((name) => join(folder, name));
-}
-
-function isNumberAndToken(name: string, prefix: string, extension: string): boolean {
-  return /^\d+-[0-9a-f]{16}$/.test(name.slice(prefix.length, name.length - extension.length));
 }
 
 /** Deletes the catalogs that are not among these names. Call it under the lock of imports. Does not throw. */
 export function deleteOtherCatalogs(path: string, used: ReadonlySet<string>): void {
   try {
-    for (const file of listOwn(path, true)) {
+    for (const file of listCatalogFiles(path, true)) {
       if (!used.has(basename(file).replace(/-journal$/, ''))) rmSync(file, { force: true });
     }
   } catch {

@@ -85,12 +85,19 @@ export function formerAccessFile(path: string): string {
   return path.replace(/(\.\w+)?$/, '.access$1');
 }
 
+/** A table of the catalog in version 1.3. */
+export const FORMER_TABLE = 'publications';
+
+export function hasTable(connection: sqlite.DatabaseSync, table: string, schema: 'main' | 'access' = 'main'): boolean {
+  return connection.prepare(`select 1 from ${schema}.sqlite_schema where name = ?`).get(table) !== undefined;
+}
+
 /** Whether a file is the catalog of a database of version 1.3. */
-export function isFormerCatalog(path: string): boolean {
+function isFormerCatalog(path: string): boolean {
   if (!existsSync(path)) return false;
   try {
     using connection = new SqliteConnection(path, { readOnly: true });
-    return connection.prepare("select 1 from sqlite_schema where name = 'publications'").get() !== undefined;
+    return hasTable(connection, FORMER_TABLE);
   } catch {
     // Opening it reports the problem.
     return false;

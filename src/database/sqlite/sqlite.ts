@@ -21,8 +21,10 @@ import { catalogPath, copyCatalog, deleteOtherCatalogs, newCatalogName, tryImpor
 import { makeLike, syncToDisk } from './durable-files.ts';
 import {
   describeSqliteError,
+  FORMER_TABLE,
   formerAccessFile,
   freeBytes,
+  hasTable,
   makePrivateFile,
   prepareFolder,
   refuseLoneFiles,
@@ -64,13 +66,13 @@ export function openSqlite(path: string, mode: 'read' | 'write', isRecovery = fa
     attach(connection, 'access', path, mode === 'read' ? 'mode=ro' : 'mode=rwc');
     connection.prepare('select count(*) from access.sqlite_schema').get();
     if (number !== null && number !== fileNumber(path)) throw replaced(path);
-    if (hasTable(connection, 'publications')) {
+    if (hasTable(connection, FORMER_TABLE, 'access')) {
       opening = formerAccessFile(path);
-      return openFormer(connection, path, mode);
+      return openFormer(connection, path);
     }
     refuseLonePart(connection, path);
     const attached = prepareLog(connection, path, mode, isRecovery);
-    return { ...databaseOn(connection, { attached }), catalogFiles: catalogFilesOf(path, attached) };
+    return { ...databaseOn(connection, attached), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
     connection.close();
     if (number !== null && number !== fileNumber(path)) throw replaced(path);
@@ -89,45 +91,25 @@ export function openStaged(access: string, catalog: string): OpenDatabase {
   connection.exec(
     'pragma trusted_schema = off; pragma access.journal_mode = delete; pragma catalog.journal_mode = delete',
   );
-  return databaseOn(connection, { attached: null });
+  return databaseOn(connection, null);
 }
 
-/** Opens a database of version 1.3, so that its schema can be reported. */
-function openFormer(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): OpenDatabase {
-  const following: Following = { attached: null };
-  const attachBoth = (): void => {
-    attach(connection, 'catalog', path, 'mode=ro');
-    attach(connection, 'access', formerAccessFile(path), 'mode=ro');
-  };
+/** Opens a database of version 1.3, so that its schema can be reported, and upgraded. */
+function openFormer(connection: sqlite.DatabaseSync, path: string): OpenDatabase {
   connection.exec('detach access');
-  attachBoth();
+  attach(connection, 'catalog', path, 'mode=ro');
+  attach(connection, 'access', formerAccessFile(path), 'mode=ro');
   connection.prepare('select count(*) from access.sqlite_schema').get();
-  return {
-    ...databaseOn(connection, following),
-    formerFiles: {
-      path,
-      detach: () => connection.exec('detach catalog; detach access'),
-      attach: attachBoth,
-      attachUpgraded() {
-        const attached = attachLog(connection, path, mode);
-        following.attached = attached;
-        return catalogFilesOf(path, attached);
-      },
-    },
-  };
-}
-
-/** Attaches the file with the log, and the catalog that it names. */
-function attachLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): AttachedFiles {
-  attach(connection, 'access', path, mode === 'read' ? 'mode=ro' : 'mode=rwc');
-  return prepareLog(connection, path, mode);
+  const opened = { ...databaseOn(connection, null), formerPath: path };
+  // An upgrade puts another database in the place of this one.
+  return Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
 }
 
 function prepareLog(
   connection: sqlite.DatabaseSync,
   path: string,
   mode: 'read' | 'write',
-  isRecovery = false,
+  isRecovery: boolean,
 ): AttachedFiles {
   if (mode === 'write') {
     // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
@@ -142,24 +124,15 @@ function prepareLog(
   return attached;
 }
 
-/** The catalog that a connection's statements follow; null if both files stay attached, whatever the log names. */
-interface Following {
-  attached: AttachedFiles | null;
-}
-
 function attach(connection: sqlite.DatabaseSync, schema: string, file: string, options: string): void {
   connection.prepare(`attach ? as ${schema}`).run(`${pathToFileURL(file).href}?${options}`);
 }
 
-function hasTable(connection: sqlite.DatabaseSync, name: string): boolean {
-  return connection.prepare('select 1 from access.sqlite_schema where name = ?').get(name) !== undefined;
-}
-
 /** Refuses a file of a backup that was copied to the database's path. */
 function refuseLonePart(connection: sqlite.DatabaseSync, path: string): void {
-  const isCatalog = hasTable(connection, 'index_blocks');
+  const isCatalog = hasTable(connection, 'index_blocks', 'access');
   // Version 1.3 had this table beside partners and keys.
-  if (!isCatalog && !hasTable(connection, 'grant_changes')) return;
+  if (!isCatalog && !hasTable(connection, 'grant_changes', 'access')) return;
   const lost = isCatalog
     ? 'a catalog without its partners and keys'
     : 'partners and keys of version 1.3 without their catalog';
@@ -188,23 +161,18 @@ function fileNumber(path: string): bigint | null {
  * file. The write-ahead log keeps its size, but the change overwrites it from the beginning, and needs no other space.
  */
 function makeRoom(connection: sqlite.DatabaseSync, path: string): void {
-  if (freeBytes(path) >= SMALL_BYTES || !hasTable(connection, 'events')) return;
+  if (freeBytes(path) >= SMALL_BYTES || !hasTable(connection, 'events', 'access')) return;
   using lock = tryImportLock(path);
-  if (lock !== null) deleteOtherCatalogs(path, listNamedFiles(connection, Number.MAX_SAFE_INTEGER));
+  if (lock !== null) {
+    const rows = connection.prepare('select distinct file from access.events where file is not null').all();
+    deleteOtherCatalogs(path, new Set(rows.map(({ file }) => String(file))));
+  }
   try {
     connection.exec('pragma access.wal_checkpoint(restart)');
   } catch (error) {
     // Committed pages can need more room in their file than there is.
     if (sqliteCode(error) !== SQLITE_FULL) throw error;
   }
-}
-
-/** The files that the last releases and resets name, each event counted once. */
-function listNamedFiles(connection: sqlite.DatabaseSync, events: number): Set<string> {
-  const rows = connection
-    .prepare('select file from access.events where partner_id is null and file is not null order by at desc limit ?')
-    .all(events);
-  return new Set(rows.map(({ file }) => String(file)));
 }
 
 /** The last release or reset names the catalog; the revision shows whether that can have changed. */
@@ -277,7 +245,7 @@ class AttachedFiles {
   }
 
   #readHead(): { file: string | null; revision: Revision } {
-    if (!hasTable(this.#connection, 'events')) return { file: null, revision: '' };
+    if (!hasTable(this.#connection, 'events', 'access')) return { file: null, revision: '' };
     return this.#connection.prepare(READ_HEAD).get() as { file: string | null; revision: Revision };
   }
 
@@ -314,11 +282,12 @@ class AttachedFiles {
   }
 }
 
-function databaseOn(connection: sqlite.DatabaseSync, following: Following): OpenDatabase {
+/** @param attached the catalog that statements follow; null if both files stay attached, whatever the log names. */
+function databaseOn(connection: sqlite.DatabaseSync, attached: AttachedFiles | null): OpenDatabase {
   const prepared = new KyselyConnection(connection, (execute) => execute());
   const own: SqliteDatabase = {
     prepare(text) {
-      following.attached?.attachCurrent();
+      attached?.attachCurrent();
       return prepared.prepare(text);
     },
     close: () => prepared.close(),
@@ -333,8 +302,7 @@ function databaseOn(connection: sqlite.DatabaseSync, following: Following): Open
     const statement = statements.get(kysely, statementKey, build);
     for (;;) {
       const rows = prepared.prepare(statement.text).all(bindParameters('sqlite', statement, values)) as Row[];
-      if (following.attached?.isCurrentFor((rows[0] as { revision?: unknown } | undefined)?.revision) !== false)
-        return rows;
+      if (attached?.isCurrentFor((rows[0] as { revision?: unknown } | undefined)?.revision) !== false) return rows;
     }
   };
   return {
@@ -443,9 +411,6 @@ function openDraft(path: string, number: number, current: string | null, source?
       syncCatalog(path, name);
     },
     discard: removeCopy,
-    close() {
-      if (connection.isOpen) connection.close();
-    },
   };
 }
 

@@ -1,41 +1,40 @@
 import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import type { DatabaseSync } from 'node:sqlite';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
-import type { FormerFiles, OpenDatabase } from '../database.ts';
+import type { OpenDatabase } from '../database.ts';
 import { findLastRelease } from '../event-log.ts';
 import { migrate, type MigrateOptions } from '../migrations/migrator.ts';
 import { sql } from 'kysely';
 import { catalogPath, newCatalogName } from './catalog-files.ts';
 import { makeLike, syncToDisk } from './durable-files.ts';
 import { keepFiles, lockReplaced, removeFile, replaceFile, type ReplacedFile } from './replaced-database.ts';
-import { formerAccessFile } from './sqlite-files.ts';
-import { openStaged } from './sqlite.ts';
+import { FORMER_TABLE, formerAccessFile, hasTable } from './sqlite-files.ts';
+import { openSqlite, openStaged } from './sqlite.ts';
 
 /**
  * Upgrades a database of version 1.3, whose catalog had the address, and which had partners and keys beside it. Both are
  * copied, upgraded beside the database, and put in place by one rename: whenever the process is killed, either the old
  * database is there or the new one. The old files stay under other names.
  *
- * @param database opened for reading only; it closes the files meanwhile, since nobody can have them open.
+ * @param database opened for reading only. It is closed, since nobody can have the files open, and then is the upgraded
+ *   one. If this fails, it stays closed.
  * @returns the names of the migrations that ran.
  * @throws OperatorError if another process has the files open.
  */
 export async function takeOver(
   database: OpenDatabase,
-  former: FormerFiles,
+  path: string,
   clock: Clock,
   options: MigrateOptions,
 ): Promise<string[]> {
-  const { path } = former;
-  former.detach();
+  await database.close();
   const staged = `${path}.upgrading`;
-  const [catalog, access] = lockBoth(former);
-  if (catalog.connection === null || access.connection === null || !hasPublications(catalog.connection)) {
+  const [catalog, access] = lockBoth(path);
+  if (catalog.connection === null || access.connection === null || !hasTable(catalog.connection, FORMER_TABLE)) {
     // Another process has taken it over since it was opened. Locking ended this mode.
     catalog.connection?.exec('pragma journal_mode = wal');
     for (const file of [catalog, access]) file.close();
-    Object.assign(database, { catalogFiles: former.attachUpgraded(), formerFiles: undefined });
+    openUpgraded(database, path);
     return migrate(database, clock, options);
   }
   const name = newCatalogName(path, 0);
@@ -63,23 +62,20 @@ export async function takeOver(
     access.close();
     removeFile(staged);
     if (!isDone) rmSync(catalogFile, { force: true });
-    if (isDone) Object.assign(database, { catalogFiles: former.attachUpgraded(), formerFiles: undefined });
-    else former.attach();
+    if (isDone) openUpgraded(database, path);
   }
 }
 
-function hasPublications(connection: DatabaseSync): boolean {
-  return connection.prepare("select 1 from sqlite_schema where name = 'publications'").get() !== undefined;
+function openUpgraded(database: OpenDatabase, path: string): void {
+  Object.assign(database, { formerPath: undefined }, openSqlite(path, 'write'));
 }
 
-function lockBoth(former: FormerFiles): [ReplacedFile, ReplacedFile] {
-  let catalog: ReplacedFile | null = null;
+function lockBoth(path: string): [ReplacedFile, ReplacedFile] {
+  const catalog = lockReplaced(path);
   try {
-    catalog = lockReplaced(former.path);
-    return [catalog, lockReplaced(formerAccessFile(former.path))];
+    return [catalog, lockReplaced(formerAccessFile(path))];
   } catch (error) {
-    catalog?.close();
-    former.attach();
+    catalog.close();
     throw error;
   }
 }

@@ -78,7 +78,7 @@ export const WAITS = {
    * nothing more until the client has read as much: one that reads less than 50 to 100 kB a second can be cut.
    */
   unreadMs: 30_000,
-  /** How long requests in flight can take after shutdown was announced: less than this process has (`closeAtEnd`). */
+  /** How long requests in flight can take after shutdown has begun: less than this process has (`closeAtEnd`). */
   drainMs: 8_000,
 };
 
@@ -88,7 +88,7 @@ const CHECK_MS = 1_000;
 export class Connections extends Map<Socket, ServerResponse | null> {
   readonly #openStreams: OpenStreams;
   readonly #unreadMs: number;
-  /** Whether shutdown was announced: from then on every response closes its connection. */
+  /** Whether shutdown has begun: from then on every response closes its connection. */
   isDraining = false;
 
   constructor(openStreams: OpenStreams, unreadMs: number) {
@@ -147,7 +147,7 @@ declare module 'fastify' {
 }
 
 /**
- * How long keep-alive connections stay open after shutdown was announced, and `linger()` continues to accept new ones.
+ * How long keep-alive connections stay open after shutdown has begun, and `linger()` continues to accept new ones.
  * A client may be sending its next request at this moment, and closing its connection would fail that request;
  * responses sent from now on carry `Connection: close`.
  */
@@ -168,14 +168,14 @@ const CHECK_INTERVAL_MS = 20;
 /**
  * Makes `app.close()` fail no request: the server accepts no new connections, finishes requests in flight, sends
  * `Connection: close` with every response, and closes idle connections. It cuts streams and unread responses that have
- * not finished `drainMs` after the announcement.
+ * not finished `drainMs` after shutdown has begun.
  */
 export function addDraining(app: FastifyInstance, connections: Connections, drainMs: number): void {
   let hasLingered = false;
-  let announcedAtMs: number | null = null;
+  let begunAtMs: number | null = null;
   app.decorate('linger', async () => {
     connections.isDraining = true;
-    announcedAtMs = performance.now();
+    begunAtMs = performance.now();
     if (!app.server.listening) return;
     await delay(LINGER_MS);
     hasLingered = true;
@@ -186,9 +186,9 @@ export function addDraining(app: FastifyInstance, connections: Connections, drai
   });
   app.addHook('preClose', async () => {
     connections.isDraining = true;
-    announcedAtMs ??= performance.now();
+    begunAtMs ??= performance.now();
     if (!app.server.listening) return;
-    const timer = setTimeout(() => cutRest(app, connections), announcedAtMs + drainMs - performance.now());
+    const timer = setTimeout(() => cutRest(app, connections), begunAtMs + drainMs - performance.now());
     await drain(app.server, connections, hasLingered ? LAST_REQUESTS_MS : LINGER_MS);
     clearTimeout(timer);
   });
