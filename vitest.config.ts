@@ -83,7 +83,7 @@ const ONLY_AT_NIGHT = [
   // Start and kill services and commands dozens of times.
   'test/faults/{files,log-output,starting-and-ending}.sqlite.test.ts',
   'test/load/{shared-port.sqlite,sigterm}.test.ts',
-  'test/recovery/{restore-killed,restore-refused}.sqlite.test.ts',
+  'test/recovery/{restore-killed,restore-refused,upgrade-killed}.sqlite.test.ts',
   // Fill small disks again and again.
   'test/faults/disk-full.test.ts',
   // Wait for services that hang behind nginx, and for windows of a limit that services share.

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Config } from '../config.ts';
 import { databaseName, hasLog, isMissing } from '../database/configured.ts';
 import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from '../database/database.ts';
-import { openForCommands, openForServing } from '../database/open.ts';
+import { openForCommands, openForRecovery, openForServing } from '../database/open.ts';
 import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
@@ -36,6 +36,8 @@ export interface DatabaseSettings {
   readonly shouldPrepare?: boolean;
   /** True for a command that only reports: writes nothing. */
   readonly isDryRun?: boolean;
+  /** True if it works without the catalog, which can be missing or damaged. */
+  readonly mayLackCatalog?: boolean;
   /** True for the command that resolves the `TIMELINE_WARNING`. */
   readonly recovers?: boolean;
 }
@@ -57,6 +59,7 @@ export async function withDatabase<T>(
     mayUpgrade = false,
     shouldPrepare = true,
     isDryRun = false,
+    mayLackCatalog = false,
     recovers = false,
   }: DatabaseSettings = {},
 ): Promise<T> {
@@ -66,10 +69,13 @@ export async function withDatabase<T>(
     if (!mayCreate) throw new NoDatabaseError(`there is no database ${name} yet`);
   } else if (shouldPrepare && !mayUpgrade && hasLog(config.database)) {
     // An older database is refused without a change to its files.
-    await using database = openForServing(config.database);
+    await using database = mayLackCatalog ? openForRecovery(config.database, 'read') : openForServing(config.database);
     refuseOlder(await readSchemaState(database));
   }
-  await using database = openForCommands(config.database, operatorOfProcess(config));
+  const operator = operatorOfProcess(config);
+  await using database = mayLackCatalog
+    ? openForRecovery(config.database, 'write', operator)
+    : openForCommands(config.database, operator);
   await awaitPrimary(database, output);
   if (!mayCreate) {
     const state = await readSchemaState(database);

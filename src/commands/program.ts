@@ -197,7 +197,12 @@ addCommand(program, 'restore', 'replace the catalog of a SQLite database with a 
 
 addCommand(program, 'releases', 'list releases, and which of them "pds rollback" can go back to')
   .option('--limit <n>', 'number of releases to list', wholeNumber(1, MAX_RELEASES), DEFAULT_RELEASES)
-  .action(onDatabase(async () => (await recoveryActions()).listDatabaseReleases));
+  .action(
+    onDatabase(
+      async () => (await recoveryActions()).listDatabaseReleases,
+      () => ({ mayLackCatalog: true }),
+    ),
+  );
 
 addCommand(program, 'rollback', 'go back to the records of an earlier release (SQLite)')
   .argument(
@@ -210,7 +215,12 @@ addCommand(program, 'rollback', 'go back to the records of an earlier release (S
     const typed = ['pds rollback', ...command.args].join(' ');
     requireAnswer(command, 'every partner reads all records again after a rollback', `Run "${typed} --yes"`);
   })
-  .action(onDatabase(async () => (await recoveryActions()).rollbackDatabase));
+  .action(
+    onDatabase(
+      async () => (await recoveryActions()).rollbackDatabase,
+      () => ({ mayLackCatalog: true }),
+    ),
+  );
 
 addCommand(program, 'recover', 'resume service after lost changes')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)

@@ -11,6 +11,7 @@ import {
   nextReleaseNumber,
   readLastEvent,
   readPublishedAt,
+  readPublishedNumber,
 } from './event-log.ts';
 
 /** The event that publishes a change of the catalog. */
@@ -18,6 +19,8 @@ export interface CatalogEvent {
   readonly what: 'release' | 'reset';
   /** A timestamp that the event's must exceed. */
   readonly after?: string;
+  /** SQLite: the release that a rollback without a number goes back to, if it is not the one before. */
+  readonly madeFrom?: number | null;
   /**
    * Writes to `access` what belongs to the event, such as its audit entry. Keys and grants wait for it.
    *
@@ -28,8 +31,8 @@ export interface CatalogEvent {
 
 export interface CatalogChangeOptions extends Omit<WorkHooks, 'onProgress'> {
   readonly clock: Clock;
-  /** SQLite: the path of a catalog to change instead of the current one. */
-  readonly source?: string;
+  /** SQLite: finds the path of a catalog to change instead of the current one, under the lock. */
+  readonly source?: () => string | Promise<string>;
 }
 
 /**
@@ -102,20 +105,23 @@ async function changeCopy<T>(
   await deleteUnused(database, files, Infinity);
   const before = await findLastRelease(database);
   const number = await nextReleaseNumber(database);
-  const draft = files.openDraft(number, source);
+  const draft = files.openDraft(number, await source?.());
   let isNamed = false as boolean;
   try {
     const { result, event } = await work(draft.database, number);
     await pause(options);
     if (event === null) return { result, at: null };
     const after = latestOf(event.after ?? EPOCH, await readPublishedAt(draft.database));
+    // A restored catalog can have later releases than the log, if the log was restored too.
+    const release = source === undefined ? number : Math.max(number, (await readPublishedNumber(draft.database)) + 1);
+    const madeFrom = event.madeFrom === undefined ? (before?.release ?? null) : event.madeFrom;
     const file = draft.complete();
     await pause(options);
     const at = await inTransaction(database, async (transaction) => {
       const drawn = await lockLog(transaction, clock, after);
       const lastEvent = await readLastEvent(transaction);
       if (event.what === 'release') draft.stamp(number, drawn);
-      await appendEvent(transaction, drawn, { what: event.what, number, file, made_from: before?.release ?? null });
+      await appendEvent(transaction, drawn, { what: event.what, number: release, file, made_from: madeFrom });
       await event.complete(transaction, drawn, lastEvent);
       await pause(options);
       onCommit?.();

@@ -69,10 +69,15 @@ async function readLoggedRelease({ kysely }: Database): Promise<number> {
 
 /** The next number of a release or reset. The lock of imports keeps others from taking it. */
 export async function nextReleaseNumber(database: Database): Promise<number> {
-  const logged = await readLoggedRelease(database);
-  const { rows } = await sql<{ last: number }>`
-    select coalesce(max(number), 0) as last from catalog.releases`.execute(database.kysely);
-  return Math.max(logged, firstRow(rows).last) + 1;
+  return Math.max(await readLoggedRelease(database), await readPublishedNumber(database)) + 1;
+}
+
+/** The number of the last release in the catalog; 0 before the first. */
+export async function readPublishedNumber({ kysely }: Database): Promise<number> {
+  const { rows } = await sql<{ last: number }>`select coalesce(max(number), 0) as last from catalog.releases`.execute(
+    kysely,
+  );
+  return firstRow(rows).last;
 }
 
 /** A release or reset. On SQLite it names a catalog, unless it came before the first release. */

@@ -32,6 +32,19 @@ export function openForCommands(config: DatabaseConfig, operator?: Operator): Op
   return operator === undefined ? opened : Object.assign(opened, { operator });
 }
 
+/**
+ * Opens a database to publish another catalog: that of SQLite looks empty if it is missing or damaged.
+ *
+ * @throws DatabaseUnavailableError as `openForCommands`.
+ */
+export function openForRecovery(config: DatabaseConfig, mode: 'read' | 'write', operator?: Operator): OpenDatabase {
+  const open = mode === 'read' ? openForServing : (same: DatabaseConfig) => openForCommands(same, operator);
+  return byEngine(config, {
+    sqlite: ({ path }) => Object.assign(openSqlite(path, mode, true), operator === undefined ? {} : { operator }),
+    postgres: open,
+  });
+}
+
 /** Opens a database for reads that take longer than a request can. */
 export function openForLongReads(config: DatabaseConfig): OpenDatabase {
   return byEngine(config, {

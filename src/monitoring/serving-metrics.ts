@@ -6,6 +6,7 @@ import type { KeyEnvironment } from '../access/keys.ts';
 import type { DirectoryState } from '../access/partner-directory.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
 import { readPublishedAt } from '../database/event-log.ts';
+import { findLastBackup } from '../database/last-backup.ts';
 import type { Revision } from '../database/revision.ts';
 import type { ResponseCache } from '../http/response/response-cache.ts';
 import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
@@ -97,6 +98,15 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     'pds_last_publication_timestamp_seconds',
     'Unix timestamp of the last catalog release; 0 before the first',
     async () => Date.parse(await lastRelease()) / 1000,
+  );
+  gauge(
+    'pds_last_backup_timestamp_seconds',
+    'Unix timestamp of the last backup by "pds backup"; 0 before the first, no value on PostgreSQL',
+    async () => {
+      if (database.catalogFiles === undefined) return undefined;
+      const at = await findLastBackup(database).catch(() => undefined);
+      return at === undefined ? undefined : Date.parse(at ?? EPOCH) / 1000;
+    },
   );
   gauge(
     'pds_key_expiry_timestamp_seconds',

@@ -10,11 +10,12 @@ import { readSchemaState } from '../database/migrations/migrator.ts';
 import { catalogPath } from '../database/sqlite/catalog-files.ts';
 import { createFolder, digestFile, syncToDisk } from '../database/sqlite/durable-files.ts';
 import { freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
-import { openForServing } from '../database/open.ts';
+import { noteBackup } from '../database/last-backup.ts';
+import { openForRecovery, openForServing } from '../database/open.ts';
 import { openStaged } from '../database/sqlite/sqlite.ts';
 import { firstRow } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
-import { formatTimestamp, type Clock } from '../timestamp.ts';
+import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from './backup-manifest.ts';
 
 export interface BackupOptions extends Pick<WorkHooks, 'onWaiting'> {
@@ -37,23 +38,38 @@ export interface BackupOptions extends Pick<WorkHooks, 'onWaiting'> {
  */
 export async function backup(path: string, target: string, options: BackupOptions): Promise<BackupManifest> {
   if (!existsSync(path)) throw new OperatorError(`there is no ${path}: nothing to back up (PDS_DATABASE_URL)`);
-  return createFolder(target, (folder) => fill(folder, path, options));
+  const manifest = await createFolder(target, (folder) => fill(folder, path, options));
+  // The backup is complete. If this fails, the alert about an old one shows it.
+  await noteBackupIn(path, manifest.made_at).catch(() => undefined);
+  return manifest;
 }
 
-/** The name of a dated backup. */
-const DATED = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z$/;
+async function noteBackupIn(path: string, at: string): Promise<void> {
+  await using database = openForRecovery({ engine: 'sqlite', path }, 'write');
+  await noteBackup(database, at);
+}
+
+/** The name of a dated backup, and of the folder in which it is made. */
+const DATED = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z(\.partial-\w+)?$/;
+
+const nameOf = (timeMs: number): string => formatTimestamp(timeMs).replaceAll(':', '-');
 
 /**
- * Makes a backup in a folder of dated ones, and removes older ones afterwards, of which the last `keep` stay.
+ * Makes a backup in a folder of dated ones, and removes older ones afterwards, of which the last `keep` stay. Also removes
+ * what killed backups left more than a day ago.
  *
  * @returns the backup's folder, its manifest, and the folders that were removed.
  * @throws OperatorError as `backup`; nothing is removed then.
  */
 export async function backUpDated(path: string, folder: string, keep: number, options: BackupOptions) {
-  const directory = join(folder, formatTimestamp(options.clock()).replaceAll(':', '-'));
+  const directory = join(folder, nameOf(options.clock()));
   const manifest = await backup(path, directory, options);
-  const dated = readdirSync(folder).filter((name) => DATED.test(name) && existsSync(join(folder, name, MANIFEST_FILE)));
-  const removed = dated.toSorted().slice(0, -keep);
+  const dated = readdirSync(folder)
+    .filter((name) => DATED.test(name))
+    .toSorted();
+  const complete = dated.filter((name) => name.endsWith('Z') && existsSync(join(folder, name, MANIFEST_FILE)));
+  const left = dated.filter((name) => name.includes('.partial-') && name < nameOf(options.clock() - DAY_MS));
+  const removed = [...complete.slice(0, -keep), ...left];
   for (const name of removed) rmSync(join(folder, name), { recursive: true });
   return { directory, manifest, removed: removed.map((name) => join(folder, name)) };
 }
@@ -65,8 +81,8 @@ export async function backUpDated(path: string, folder: string, keep: number, op
  * @throws OperatorError as `backup`.
  */
 export async function backUpBeside(path: string, options: BackupOptions): Promise<string> {
-  const folder = `${path}.before-upgrade-${formatTimestamp(options.clock()).replaceAll(':', '-')}`;
-  await backup(path, folder, { ...options, isBeforeUpgrade: true });
+  const folder = `${path}.before-upgrade-${nameOf(options.clock())}`;
+  await createFolder(folder, (partial) => fill(partial, path, { ...options, isBeforeUpgrade: true }));
   return folder;
 }
 

@@ -10,6 +10,7 @@ import {
   nextReleaseNumber,
   readLastEvent,
   readPublishedAt,
+  type ReleaseEvent,
 } from '../database/event-log.ts';
 import { hasTimelineChanged, hasTimelines, LOSS, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
@@ -29,12 +30,13 @@ export interface Recovery {
   readonly timestamp: string;
   /** The last event in the database before; null if none. Changes after it are lost. */
   readonly lastEvent: string | null;
-  /** The newest timestamp of partners, grants, keys and the audit trail; null if none. */
-  readonly newestTrace: string | null;
 }
 
 /** What a database that lost changes still has. */
-export type Traces = Omit<Recovery, 'timestamp'>;
+export interface Traces extends Pick<Recovery, 'lastEvent'> {
+  /** The newest timestamp of a change of partners, grants or keys, or of the audit trail; null if none. */
+  readonly newestTrace: string | null;
+}
 
 export async function readTraces(database: Database): Promise<Traces> {
   const lastEvent = await readLastEvent(database);
@@ -49,30 +51,45 @@ export async function readTraces(database: Database): Promise<Traces> {
  *
  * @throws OperatorError if an import ran for over a minute.
  */
-export function recover(database: Database, options: RecoverOptions): Promise<Recovery> {
-  const { clock, after = EPOCH } = options;
+export function recover(database: Database, options: RecoverOptions): Promise<Recovery & Traces> {
+  const { clock } = options;
   return excludingImports(database, options, async (transaction) => {
-    const timestamp = await lockLog(transaction, clock, latestOf(after, await readPublishedAt(transaction)));
-    const traces = await readTraces(transaction);
+    await lockLog(transaction, clock);
+    const { newestTrace } = await readTraces(transaction);
     const last = await findLastRelease(transaction);
-    await appendEvent(transaction, timestamp, {
-      what: 'reset',
-      number: await nextReleaseNumber(transaction),
-      file: last?.file ?? null,
-      made_from: last?.made_from ?? null,
-    });
-    await noteRecovery(transaction, clock, timestamp, traces, { action: 'recover' });
-    return { timestamp, ...traces };
+    const catalog = { file: last?.file ?? null, made_from: last?.made_from ?? null };
+    return { ...(await appendReset(transaction, catalog, { action: 'recover' }, options)), newestTrace };
   });
 }
+
+/**
+ * Appends a reset that names a catalog, and its entry in the audit trail. Call it in a transaction that excludes imports.
+ *
+ * @param after a timestamp that the reset must exceed, if neither the log nor the catalog has it.
+ */
+export async function appendReset(
+  transaction: Database,
+  { file, made_from }: Pick<ReleaseEvent, 'file' | 'made_from'>,
+  change: Change,
+  { clock, after = EPOCH }: Pick<RecoverOptions, 'clock' | 'after'>,
+): Promise<Recovery> {
+  const timestamp = await lockLog(transaction, clock, latestOf(after, await readPublishedAt(transaction)));
+  const { lastEvent } = await readTraces(transaction);
+  const number = await nextReleaseNumber(transaction);
+  await appendEvent(transaction, timestamp, { what: 'reset', number, file, made_from });
+  await noteRecovery(transaction, { timestamp, lastEvent }, change, clock);
+  return { timestamp, lastEvent };
+}
+
+/** What the audit trail says of a reset. */
+export type Change = Pick<AuditEntry, 'action' | 'details'>;
 
 /** Writes what belongs to a reset that is in the log. */
 export async function noteRecovery(
   transaction: Database,
+  { timestamp, lastEvent }: Recovery,
+  change: Change,
   clock: Clock,
-  timestamp: string,
-  { lastEvent }: Pick<Traces, 'lastEvent'>,
-  change: Pick<AuditEntry, 'action' | 'details'>,
 ): Promise<void> {
   await recordTimeline(transaction);
   await sql`delete from access.settings where name = ${LOSS}`.execute(transaction.kysely);
@@ -105,14 +122,10 @@ export async function recordPromotion(database: OpenDatabase, clock: Clock): Pro
 
 const PROMOTE = 'promote';
 
-/** The newest timestamp of any partner, grant, key or audit entry. Migrations and promotions do not count. */
+/** The newest timestamp of an event of a partner or key, or of an audit entry. Migrations and promotions do not count. */
 async function readNewestTrace({ kysely }: Database): Promise<string | null> {
   const { rows } = await sql<{ newest: string | null }>`select max(at) as newest from (
     select max(at) as at from access.events where partner_id is not null
-    union all select max(created_at) from access.partners
-    union all select max(suspended_at) from access.partners
-    union all select max(created_at) from access.keys
-    union all select max(revoked_at) from access.keys
     union all select max(at) from access.audit where action not in ('migrate', ${PROMOTE})) as traces`.execute(kysely);
   return rows[0]?.newest ?? null;
 }

@@ -1,8 +1,9 @@
-import { constants, copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { changeCatalog, type CatalogEvent } from '../database/catalog-change.ts';
+import type { WorkHooks } from '../database/catalog-lock.ts';
 import {
   DatabaseUnavailableError,
   inTransaction,
@@ -10,18 +11,27 @@ import {
   type OpenDatabase,
   type Operator,
 } from '../database/database.ts';
-import { appendEvent, lockLog, nextReleaseNumber, readLastEvent, readPublishedAt } from '../database/event-log.ts';
+import { readLastEvent } from '../database/event-log.ts';
 import { readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
-import { openForCommands, openForServing } from '../database/open.ts';
-import { catalogPath, newCatalogName } from '../database/sqlite/catalog-files.ts';
-import { keepAs, makeLastFolder, makeLike, syncToDisk } from '../database/sqlite/durable-files.ts';
-import { keepHistory, lockReplaced, type ReplacedFile } from '../database/sqlite/replaced-database.ts';
+import { openForRecovery } from '../database/open.ts';
+import { catalogPath, copyCatalog, newCatalogName } from '../database/sqlite/catalog-files.ts';
+import { makeLastFolder, makeLike, syncToDisk } from '../database/sqlite/durable-files.ts';
+import {
+  COMPANIONS,
+  keepFiles,
+  keepHistory,
+  lockReplaced,
+  removeFile,
+  replaceFile,
+  type ReplacedFile,
+} from '../database/sqlite/replaced-database.ts';
 import {
   formerAccessFile,
+  isFormerCatalog,
+  makePrivateFile,
   SQLITE_CORRUPT,
   SQLITE_NOTADB,
   sqliteCode,
-  SqliteConnection,
 } from '../database/sqlite/sqlite-files.ts';
 import { openStaged } from '../database/sqlite/sqlite.ts';
 import { upgradeStaged } from '../database/sqlite/take-over.ts';
@@ -29,9 +39,9 @@ import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
-import { noteRecovery, type Recovery } from './recover.ts';
+import { appendReset, noteRecovery, type Change, type Recovery } from './recover.ts';
 
-interface RestoreOptions {
+interface RestoreOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
   readonly operator?: Operator;
   /** Also restores partners, keys and grants, and suspends every partner. */
@@ -108,47 +118,56 @@ async function restoreCatalog(
   path: string,
   folder: string,
   manifest: BackupManifest,
-  { clock, operator, after = EPOCH, onProgress }: RestoreOptions,
+  { clock, operator, after = EPOCH, onProgress, onWaiting }: RestoreOptions,
   begin: Begin,
 ): Promise<RestoreReport> {
-  await using database = openToKeep(path, () => openForCommands({ engine: 'sqlite', path }, operator));
-  refuseOlder(await readSchemaState(database));
+  await using database = openToKeep(path, operator);
+  const state = await readSchemaState(database);
+  if (state.isEmpty) throw cannotKeep(path, 'it is empty');
+  refuseOlder(state);
   const { rows } = await sql`select id from access.partners limit 1`.execute(database.kysely);
   // A service that was started on a lost database has created an empty one.
   if (rows.length === 0) throw cannotKeep(path, 'it has none');
   await begin('copying');
-  const before: { lastEvent: string | null } = { lastEvent: null };
-  const throwIfInterrupted = () => onProgress?.('replacing', 0, 1);
-  const options = { clock, source: join(folder, BACKUP_FILES.catalog), throwIfInterrupted };
-  const { result, at } = await changeCatalog(database, options, async (draft) => {
+  let recovery: Recovery = { timestamp: '', lastEvent: null };
+  const options = {
+    clock,
+    source: () => join(folder, BACKUP_FILES.catalog),
+    throwIfInterrupted: () => onProgress?.('replacing', 0, 1),
+    ...(onWaiting && { onWaiting }),
+  };
+  const { result } = await changeCatalog(database, options, async (draft) => {
     await begin('recovering');
     const dropped = await dropPrograms(draft, 'catalog');
     const migrations = await upgradeDraft(draft, clock);
-    const complete: CatalogEvent['complete'] = async (transaction, timestamp, lastEvent) => {
-      before.lastEvent = lastEvent;
-      await noteRecovery(transaction, clock, timestamp, before, auditOf(manifest, dropped));
+    const complete: CatalogEvent['complete'] = (transaction, timestamp, lastEvent) => {
+      recovery = { timestamp, lastEvent };
+      return noteRecovery(transaction, recovery, changeOf(manifest, dropped), clock);
     };
     return { result: { dropped, migrations }, event: { what: 'reset', after, complete } };
   });
-  const recovery = { timestamp: at ?? '', ...before, newestTrace: null };
   return { manifest, ...result, recovery, access: null, replaced: [], isLockUncertain: false };
 }
 
-const auditOf = ({ made_at }: BackupManifest, dropped: readonly string[]) => ({
+const changeOf = ({ made_at }: BackupManifest, dropped: readonly string[]): Change => ({
   action: 'restore',
   details: { made_at, ...(dropped.length > 0 && { dropped }) },
 });
 
 /** @throws OperatorError if there are no partners that can be kept. */
-function openToKeep(path: string, open: () => OpenDatabase): OpenDatabase {
-  if (!existsSync(path)) throw cannotKeep(path, 'it is missing');
+function openToKeep(path: string, operator?: Operator): OpenDatabase {
+  if (isEmptyOrMissing(path)) throw cannotKeep(path, existsSync(path) ? 'it is empty' : 'it is missing');
   try {
-    return open();
+    return openForRecovery({ engine: 'sqlite', path }, 'write', operator);
   } catch (error) {
     const code = error instanceof DatabaseUnavailableError ? sqliteCode(error.cause) : null;
     if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT) throw cannotKeep(path, 'it is damaged');
     throw error;
   }
+}
+
+function isEmptyOrMissing(path: string): boolean {
+  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 function cannotKeep(path: string, why: string): OperatorError {
@@ -162,104 +181,110 @@ async function restoreAll(
   path: string,
   folder: string,
   manifest: BackupManifest,
-  { clock, operator, after = EPOCH }: RestoreOptions,
+  options: RestoreOptions,
   begin: Begin,
 ): Promise<RestoreReport> {
+  refuseFormer(path);
+  const { clock } = options;
   const removeFolder = makeLastFolder(dirname(resolve(path)));
-  const replaced = lockAll(path);
-  const [main] = replaced;
+  const isNew = isEmptyOrMissing(path);
+  // Locked like one that is replaced, so that no service creates it meanwhile.
+  if (isNew) makePrivateFile(path);
+  const main = lockReplaced(path);
   const staged = `${path}.restoring`;
   const name = newCatalogName(path, 0);
   const catalog = catalogPath(path, name);
   let isDone = false;
   try {
+    if (isNew) makeLike(path, dirname(path), 0o600);
     await begin('copying');
-    removeStaged(staged);
-    copyFileSync(join(folder, BACKUP_FILES.access), staged, constants.COPYFILE_FICLONE);
-    copyFileSync(join(folder, BACKUP_FILES.catalog), catalog, constants.COPYFILE_FICLONE);
+    removeFile(staged);
+    copyFileSync(join(folder, BACKUP_FILES.access), staged);
+    copyCatalog(join(folder, BACKUP_FILES.catalog), catalog, path);
     await begin('recovering');
-    const dropped = await dropAllPrograms(staged, catalog);
-    const migrations = await upgradeStaged(staged, catalog, name, clock, {});
-    const access = restrictAccess(replaced, staged, clock);
-    const recovery = await appendReset(staged, catalog, name, {
-      clock,
-      after: latestOf(after, ...replaced.map(({ lastEvent }) => lastEvent)),
-      change: auditOf(manifest, dropped),
-      ...(operator !== undefined && { operator }),
-    });
+    const prepared = await prepareAll(main, staged, name, manifest, options);
     await begin('replacing');
-    const aside = formatTimestamp(clock()).replaceAll(':', '-');
-    const kept = putInPlace(staged, catalog, replaced, aside);
+    makeLike(staged, path);
+    for (const file of [staged, catalog]) syncToDisk(file);
+    const suffix = `replaced-${formatTimestamp(clock()).replaceAll(':', '-')}`;
+    const replaced = keepFiles(isNew ? [] : filesOf(main), suffix);
+    replaceFile(staged, path);
     isDone = true;
-    const isLockUncertain = replaced.some(({ state }) => state === 'damaged');
-    return { manifest, dropped, migrations, recovery, access, replaced: kept, isLockUncertain };
+    syncToDisk(dirname(path));
+    return { manifest, ...prepared, replaced, isLockUncertain: main.state === 'damaged' };
   } finally {
-    removeStaged(staged);
-    if (!isDone && !isNamedBy(main, name)) rmSync(catalog, { force: true });
-    for (const file of replaced) file.close();
+    removeFile(staged);
+    if (!isDone) {
+      rmSync(catalog, { force: true });
+      if (isNew) rmSync(path, { force: true });
+    }
+    main.close();
     // Keeps the folder if the database is in it.
     removeFolder();
   }
 }
 
-/** Whether the rename was done although an error followed it. */
-function isNamedBy({ path }: ReplacedFile, name: string): boolean {
-  try {
-    using file = new SqliteConnection(path, { readOnly: true });
-    return file.prepare('select 1 from events where file = ?').get(name) !== undefined;
-  } catch {
-    return false;
-  }
+/** @throws OperatorError for a database of version 1.3, which had two files. */
+function refuseFormer(path: string): void {
+  if (!isFormerCatalog(path)) return;
+  throw new OperatorError(
+    `${path} is a database of version 1.3: run "pds migrate" first, or move it and ${formerAccessFile(path)} away. ` +
+      'Nothing was changed',
+  );
 }
 
-/** Locks the database, and what version 1.3 had beside it. */
-function lockAll(path: string): [ReplacedFile, ...ReplacedFile[]] {
-  const main = lockReplaced(path);
-  if (!existsSync(formerAccessFile(path))) return [main];
-  try {
-    return [main, lockReplaced(formerAccessFile(path))];
-  } catch (error) {
-    main.close();
-    throw error;
-  }
-}
-
-async function dropAllPrograms(staged: string, catalog: string): Promise<string[]> {
-  await using database = openStaged(staged, catalog);
-  return [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
-}
-
-interface ResetOptions {
-  readonly clock: Clock;
-  readonly after: string;
-  readonly operator?: Operator;
-  readonly change: Parameters<typeof noteRecovery>[4];
-}
-
-async function appendReset(
+/** Upgrades a copy of the backup, keeps the history of the replaced database, suspends every partner and appends a reset. */
+async function prepareAll(
+  main: ReplacedFile,
   staged: string,
-  catalog: string,
   name: string,
-  { clock, after, operator, change }: ResetOptions,
-): Promise<Recovery> {
-  await using opened = openStaged(staged, catalog);
+  manifest: BackupManifest,
+  { clock, operator, after = EPOCH }: RestoreOptions,
+): Promise<Pick<RestoreReport, 'dropped' | 'migrations' | 'recovery' | 'access'>> {
+  await using opened = openStaged(staged, catalogPath(main.path, name));
   const database = operator === undefined ? opened : { ...opened, operator };
-  const published = await readPublishedAt(database);
-  const number = await nextReleaseNumber(database);
-  return await inTransaction(database, async (transaction) => {
-    const timestamp = await lockLog(transaction, clock, latestOf(after, published));
-    const lastEvent = await readLastEvent(transaction);
-    await appendEvent(transaction, timestamp, { what: 'reset', number, file: name, made_from: null });
-    await noteRecovery(transaction, clock, timestamp, { lastEvent }, change);
-    return { timestamp, lastEvent, newestTrace: null };
-  });
+  const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
+  const migrations = await upgradeStaged(database, name, clock, {});
+  const hasKeptHistory = main.connection !== null && keepHistory(main.connection, staged);
+  const access = { ...(await suspendAll(database, clock)), hasKeptHistory };
+  const recovery = await inTransaction(database, (transaction) =>
+    appendReset(transaction, { file: name, made_from: null }, changeOf(manifest, dropped), {
+      clock,
+      after: latestOf(after, main.lastEvent),
+    }),
+  );
+  return { dropped, migrations, recovery, access };
+}
+
+async function suspendAll(
+  { kysely }: Database,
+  clock: Clock,
+): Promise<{ suspended: string[]; suspendedBefore: string[] }> {
+  const before = await sql<{ name: string }>`select name from access.partners
+    where suspended_at is not null and deleted_at is null order by name`.execute(kysely);
+  const now = await sql<{ name: string }>`update access.partners set suspended_at = ${formatTimestamp(clock())}
+    where suspended_at is null and deleted_at is null returning name`.execute(kysely);
+  const namesOf = ({ rows }: typeof now): string[] => rows.map(({ name }) => name).toSorted();
+  return { suspended: namesOf(now), suspendedBefore: namesOf(before) };
+}
+
+/** What stays under other names: also the catalog that the log names, which the next import would delete. */
+function filesOf({ path, connection }: ReplacedFile): string[] {
+  const names = [path, ...COMPANIONS.map((companion) => path + companion)];
+  try {
+    const last = connection?.prepare('select file from events where partner_id is null order by at desc limit 1').get();
+    if (typeof last?.['file'] === 'string') names.push(catalogPath(path, last['file']));
+  } catch {
+    // A damaged log names none.
+  }
+  return names.filter((file) => existsSync(file));
 }
 
 /**
  * Reports what `restore` would replace, and changes nothing.
  *
  * @returns `replaced` is null if there is no database to replace. Its last event is null if it cannot be read.
- * @throws OperatorError if the folder holds no complete backup, or the database is in use and must not be.
+ * @throws OperatorError if the folder holds no complete backup, or the partners of the database cannot be kept.
  */
 export async function previewRestore(
   path: string,
@@ -267,20 +292,15 @@ export async function previewRestore(
   withAccess: boolean,
 ): Promise<{ manifest: BackupManifest; replaced: { lastEvent: string | null } | null }> {
   const manifest = readManifest(folder);
-  if (!withAccess) {
-    await using database = openToKeep(path, () => openForServing({ engine: 'sqlite', path }));
+  if (withAccess) refuseFormer(path);
+  if (withAccess && isEmptyOrMissing(path)) return { manifest, replaced: null };
+  try {
+    await using database = openToKeep(path);
     refuseOlder(await readSchemaState(database));
     return { manifest, replaced: { lastEvent: await readLastEvent(database) } };
-  }
-  const locked = lockAll(path);
-  try {
-    // Locking ended this mode.
-    for (const { connection } of locked) connection?.exec('pragma journal_mode = wal');
-    const isThere = locked.some(({ state }) => state !== 'absent');
-    const lastEvent = latestOf(EPOCH, ...locked.map((file) => file.lastEvent));
-    return { manifest, replaced: isThere ? { lastEvent: lastEvent === EPOCH ? null : lastEvent } : null };
-  } finally {
-    for (const file of locked) file.close();
+  } catch (error) {
+    if (!withAccess) throw error;
+    return { manifest, replaced: { lastEvent: null } };
   }
 }
 
@@ -288,7 +308,7 @@ export async function previewRestore(
  * Drops every trigger and view in a backup: the service has none, and a planted one would run with the next access.
  *
  * @returns the dropped objects, as `access trigger forge_keys`.
- * @throws OperatorError if the catalog cannot be read.
+ * @throws OperatorError if the group of tables cannot be read.
  */
 async function dropPrograms({ kysely }: Database, group: keyof typeof BACKUP_FILES): Promise<string[]> {
   try {
@@ -308,93 +328,4 @@ async function dropPrograms({ kysely }: Database, group: keyof typeof BACKUP_FIL
       { cause: error },
     );
   }
-}
-
-/** Keeps the history of the replaced database, and suspends every partner of the restored one. */
-function restrictAccess(replaced: readonly ReplacedFile[], staged: string, clock: Clock): RestoreReport['access'] {
-  const hasKeptHistory = replaced.some(({ connection }) => connection !== null && keepHistory(connection, staged));
-  using file = new SqliteConnection(staged);
-  const names = (statement: string, ...values: string[]): string[] =>
-    file
-      .prepare(statement)
-      .all(...values)
-      .map(({ name }) => String(name))
-      .toSorted();
-  const suspendedBefore = names('select name from partners where suspended_at is not null and deleted_at is null');
-  const suspended = names(
-    'update partners set suspended_at = ? where suspended_at is null and deleted_at is null returning name',
-    formatTimestamp(clock()),
-  );
-  return { suspended, suspendedBefore, hasKeptHistory };
-}
-
-/** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */
-const COMPANIONS = ['-wal', '-shm', '-journal'];
-
-function removeStaged(staged: string): void {
-  for (const companion of ['', ...COMPANIONS]) rmSync(staged + companion, { force: true });
-}
-
-/**
- * @returns the paths of the replaced files.
- * @throws OperatorError if another process created the database meanwhile.
- */
-function putInPlace(
-  staged: string,
-  catalog: string,
-  replaced: readonly [ReplacedFile, ...ReplacedFile[]],
-  aside: string,
-): string[] {
-  const [main, ...others] = replaced;
-  const folder = dirname(main.path);
-  for (const file of [staged, catalog]) {
-    if (main.state === 'absent') makeLike(file, folder, 0o600);
-    else makeLike(file, main.path);
-    syncToDisk(file);
-  }
-  const former = catalogOf(main);
-  const kept = [...replaced.filter(({ state }) => state !== 'absent').map(({ path }) => path), ...former].map(
-    (path) => [path, `${path}.replaced-${aside}`] as const,
-  );
-  for (const [path, name] of kept) keepAs(path, name);
-  syncToDisk(folder);
-  for (const companion of COMPANIONS) {
-    // A locked file was checkpointed: its remaining companions are empty.
-    if (main.state === 'locked') rmSync(main.path + companion, { force: true });
-    else if (existsSync(main.path + companion)) {
-      renameSync(main.path + companion, `${main.path}.replaced-${aside}${companion}`);
-    }
-  }
-  if (main.state === 'absent') appear(staged, main.path);
-  else renameSync(staged, main.path);
-  syncToDisk(folder);
-  for (const { path } of others) for (const companion of ['', ...COMPANIONS]) rmSync(path + companion, { force: true });
-  return kept.map(([, name]) => name);
-}
-
-/** The catalog that the replaced log names, which the next import deletes under its own name. */
-function catalogOf({ path, connection }: ReplacedFile): string[] {
-  try {
-    const file = connection
-      ?.prepare('select file from events where partner_id is null order by at desc limit 1')
-      .get()?.['file'];
-    return typeof file === 'string' && existsSync(catalogPath(path, file)) ? [catalogPath(path, file)] : [];
-  } catch {
-    return [];
-  }
-}
-
-/** Unlike a rename, does not replace a file that another process has created meanwhile. */
-function appear(from: string, path: string): void {
-  if (existsSync(path)) throw madeMeanwhile(path);
-  try {
-    linkSync(from, path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw madeMeanwhile(path);
-    renameSync(from, path);
-  }
-}
-
-function madeMeanwhile(path: string): OperatorError {
-  return new OperatorError(`${path} was created by another process meanwhile: stop it, and try again`);
 }

@@ -25,14 +25,14 @@ export function runPdsOf(main: string, words: readonly string[], settings: Recor
 
 const SIGNAL_AT = fileURLToPath(new URL('../support/process/signal-at.ts', import.meta.url));
 
-/** Like `runPds`, with a signal sent just before the first statement that contains a text. */
+/** Like `runPds`, with a signal sent just before the first statement that contains a text, or the first after another. */
 export function runPdsSignalled(
   words: readonly string[],
   settings: Record<string, string>,
-  { signal, statement }: { signal: NodeJS.Signals; statement: string },
+  { signal, statement, after = '' }: { signal: NodeJS.Signals; statement: string; after?: string },
 ): Promise<Outcome> {
   const command = [process.execPath, '--import', SIGNAL_AT, MAIN, ...words];
-  return runProgram(command, { ...settings, SIGNAL: signal, SIGNAL_AT: statement });
+  return runProgram(command, { ...settings, SIGNAL: signal, SIGNAL_AT: statement, SIGNAL_AFTER: after });
 }
 
 /** Like `runPds`, through a launcher that executes the rest of its command line, such as `prlimit`. */

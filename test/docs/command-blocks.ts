@@ -127,6 +127,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'docs/operators/backup-and-recovery.md': {
     'npx pds backup backups/2026-11-21': 'documents.sqlite',
+    'cd /opt/partner-data-service/current/ops': 'procedures.sqlite',
     'npx pds restore backups/2026-11-21 --yes': 'documents.sqlite',
     'pg_dump --format=custom --file=pds.dump "$PDS_DATABASE_URL"': 'documents.postgres',
     'createdb --owner pds pds_restored': 'documents.postgres',

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import pg from 'pg';
@@ -81,12 +81,21 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
       (await database.kysely.selectFrom('catalog.releases').select('number').execute()).length;
 
     await withImportDirectory(catalogVersion(2), async (directory) => {
+      const backup = `${directory}-backup`;
+      stack.defer(() => rmSync(backup, { recursive: true, force: true }));
+      if (isSqlite) expect(await pds('backup', backup)).toMatchObject({ code: 0 });
       // Room for the start of the import. PostgreSQL can also reuse pages it allocated to the table for the first
       // import's copy.
       disk.fill(200_000);
       const outcome = await pds('import', directory);
       expect(outcome).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(FULL) as string });
       expect(await releases()).toBe(1);
+      if (isSqlite) {
+        const before = readdirSync(disk.folder);
+        const refused = { code: 1, stderr: expect.stringMatching(FULL) as string };
+        expect(await pds('restore', backup, '--yes')).toMatchObject(refused);
+        expect(readdirSync(disk.folder)).toEqual(before);
+      }
 
       // Otherwise the command and the service would overwrite this log from its beginning.
       if (isSqlite) await sql`pragma access.wal_checkpoint(truncate)`.execute(database.kysely);

@@ -160,7 +160,9 @@ describe('the message names the file and what to do if', () => {
 
   test('the catalog is missing', async () => {
     rmSync(catalog);
-    await expectRefused(`${catalog}, the current catalog of ${log}, is missing: put it back, or restore a backup`);
+    await expectRefused(
+      `${catalog}, the current catalog of ${log}, is missing: put it back, run "pds rollback", or restore a backup`,
+    );
   });
 
   test('pages of the catalog were overwritten: an import fails, and writes nothing', async () => {

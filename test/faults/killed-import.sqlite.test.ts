@@ -2,16 +2,21 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { revokeKey } from '../../src/access/key-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { findLastRelease } from '../../src/database/event-log.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { publishLines, withImportDirectory, type ImportLines } from '../support/publishing.ts';
+import { publishLines, SMALL_CATALOG, withImportDirectory, type ImportLines } from '../support/publishing.ts';
+import { startService } from '../support/service.ts';
 
 const KILL_AT = fileURLToPath(new URL('../recovery/kill-at.ts', import.meta.url));
+const SLOW_SYNCS = fileURLToPath(new URL('slow-syncs.ts', import.meta.url));
 
 const named = (name: string): ImportLines => ({ coops: [{ id: 'co_x', name }] });
 
@@ -62,3 +67,46 @@ test('an import killed before any file operation leaves the old or the new recor
     await serving.close();
   }
 }, 120_000);
+
+/**
+ * How long each sync of an import takes: of the catalog and its folder, which can be gigabytes, and then, while a
+ * timestamp is drawn, of a few pages.
+ */
+const SYNC_MS = [3_000, 3_000, 200, 200];
+
+/** A second, and one for a busy machine. */
+const MAX_REVOCATION_MS = 2_000;
+
+test('a key that is revoked during any sync of an import is refused within a second', async () => {
+  const partners = SYNC_MS.map((_, index) => ({ name: `p${index}`, everything: true }));
+  const service = await startService({ catalog: SMALL_CATALOG, clock: Date.now, partners });
+  try {
+    const durations: number[] = [];
+    await withImportDirectory(named('1'), async (directory) => {
+      const child = spawn(process.execPath, ['--import', SLOW_SYNCS, MAIN, 'import', directory], {
+        env: {
+          PATH: process.env['PATH'],
+          PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig),
+          SYNC_MS: SYNC_MS.join(','),
+        },
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      const exited = once(child, 'exit') as Promise<[number | null]>;
+      for await (const line of createInterface(child.stdout)) {
+        if (line !== 'sync') continue;
+        const { key } = service.partner(`p${durations.length}`);
+        expect((await service.get('/v1/coops', { key })).status).toBe(200);
+        const startedAtMs = performance.now();
+        await revokeKey(service.database, Date.now, key.split('_')[2] ?? '');
+        while ((await service.get('/v1/coops', { key })).status !== 401) await delay(20);
+        durations.push(performance.now() - startedAtMs);
+      }
+      expect((await exited)[0]).toBe(0);
+    });
+    expect(durations).toHaveLength(SYNC_MS.length);
+    expect(Math.max(...durations)).toBeLessThan(MAX_REVOCATION_MS);
+    expect(await nameIn(service.database)).toBe('1');
+  } finally {
+    await service.close();
+  }
+}, 60_000);

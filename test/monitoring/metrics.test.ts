@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
 import { readLastEvent } from '../../src/database/event-log.ts';
+import { backup } from '../../src/recovery/backup.ts';
 import { getAdmin, scrape } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -159,6 +160,21 @@ describe('a scrape shows', () => {
     let later = await scrape(admin);
     while (later.get('pds_last_event_timestamp_seconds') !== last) later = await scrape(admin);
     expect(later.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(again.timestamp ?? '') / 1000);
+  });
+
+  test('the time of the last backup, which PostgreSQL does not have', async () => {
+    const shown = async () => (await scrape(admin)).get('pds_last_backup_timestamp_seconds');
+    const { config } = made;
+    if (config.engine === 'postgres') {
+      expect(await shown()).toBeUndefined();
+      return;
+    }
+    expect(await shown()).toBe(0);
+    const { made_at: madeAt } = await backup(config.path, `${config.path}.backup`, {
+      clock: Date.now,
+      version: 'test',
+    });
+    expect(await shown()).toBe(Date.parse(madeAt) / 1000);
   });
 
   test("Node's process metrics and the build", async () => {

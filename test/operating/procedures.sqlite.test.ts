@@ -1,4 +1,4 @@
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, existsSync, readdirSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { blocksRunBy } from '../docs/command-blocks.ts';
@@ -14,6 +14,7 @@ const INSTALLING = 'docs/operators/install.md';
 const SHARING = 'docs/operators/several-processes.md';
 const UPGRADING = 'docs/operators/upgrading.md';
 const PARTNERS = 'docs/operators/partners-and-keys.md';
+const BACKUP = 'docs/operators/backup-and-recovery.md';
 
 /** Each waits for the service to start, possibly on a machine busy with other tests. */
 const MAX_PROCEDURE_MS = 120_000;
@@ -45,6 +46,20 @@ describe("the procedures of the operators' guide", () => {
       const nginx = await startNginx(machine.workspace, [machine.port(8080), machine.port(8080)]);
       client = createClient(nginx.url, nginx.tls);
       expect(await client.get('/v1/contracts/ctr_1', { key })).toMatchObject({ status: 200 });
+    },
+    MAX_PROCEDURE_MS,
+  );
+
+  test(
+    'back up every night, and report when',
+    async () => {
+      await machine.run(BACKUP, 'cd /opt');
+      const folder = machine.path('/var/lib/partner-data-service/backups');
+      const isMade = ([name = '']: readonly string[]): boolean => name.endsWith('Z');
+      await expect.poll(() => existsSync(folder) && isMade(readdirSync(folder)), { timeout: 60_000 }).toBe(true);
+      const scrape = () => machine.shell('curl -fsS http://127.0.0.1:8081/metrics');
+      const noted = /^pds_last_backup_timestamp_seconds [1-9]/m;
+      await expect.poll(scrape, { timeout: 60_000 }).toMatch(noted);
     },
     MAX_PROCEDURE_MS,
   );

@@ -53,7 +53,8 @@ export class ServiceManager {
   }
 
   async #systemctl([verb, ...words]: readonly string[]): Promise<void> {
-    const services = words.filter((word) => !word.startsWith('--'));
+    // It is always time for a timer.
+    const services = words.filter((word) => !word.startsWith('--')).map((word) => word.replace(/\.timer$/, ''));
     for (const service of services) {
       if (verb === 'disable' || verb === 'stop' || verb === 'restart') await this.#stop(service);
       if (verb === 'enable' || verb === 'start' || verb === 'restart') this.#start(service);

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,9 +16,11 @@ const MAX_EXPOSURE = 20;
 
 // The program must exist.
 const PROGRAM = { '/opt/partner-data-service/current/node_modules/.bin/node': process.execPath };
+const BACKUP = 'partner-data-service-backup.service';
 const UNITS = {
   'partner-data-service.service': fillIn('partner-data-service.service', PROGRAM),
   'partner-data-service@.service': fillIn('partner-data-service@.service', PROGRAM),
+  [BACKUP]: fillIn(BACKUP, PROGRAM),
 };
 type UnitName = keyof typeof UNITS;
 const NAMES = Object.keys(UNITS) as UnitName[];
@@ -36,7 +38,7 @@ describe.each(NAMES)('the systemd unit %s', (name) => {
   test('is valid for systemd', async () => {
     const { stderr } = await run('systemd-analyze', ['verify', write(name)]);
     expect(stderr).toBe('');
-    const broken = write(name, UNITS[name].replace('KillMode=mixed', 'KillMode=mixed\nNoSuchSetting=1'));
+    const broken = write(name, UNITS[name].replace('[Service]', '[Service]\nNoSuchSetting=1'));
     expect((await run('systemd-analyze', ['verify', broken])).stderr).toContain('NoSuchSetting');
   });
 
@@ -46,10 +48,19 @@ describe.each(NAMES)('the systemd unit %s', (name) => {
     const open = write(name, UNITS[name].replace('CapabilityBoundingSet=\n', ''));
     await expect(run('systemd-analyze', [...check, open])).rejects.toThrow();
   });
+});
 
-  test('allows more time for a shutdown than the service takes', () => {
-    expect(Number(/TimeoutStopSec=(\d+)/.exec(UNITS[name])?.[1])).toBeGreaterThan(10);
-  });
+test.each(NAMES.slice(0, 2))('the systemd unit %s allows more time for a shutdown than the service takes', (name) => {
+  expect(Number(/TimeoutStopSec=(\d+)/.exec(UNITS[name])?.[1])).toBeGreaterThan(10);
+});
+
+test('the timer of the backup is valid, and starts its service every night', async () => {
+  write(BACKUP);
+  const timer = join(folder, 'partner-data-service-backup.timer');
+  writeFileSync(timer, fillIn('partner-data-service-backup.timer', {}));
+  expect((await run('systemd-analyze', ['verify', timer])).stderr).toBe('');
+  const [, calendar = ''] = /OnCalendar=(.*)/.exec(readFileSync(timer, 'utf8')) ?? [];
+  expect((await run('systemd-analyze', ['calendar', '--iterations=2', calendar])).stdout).toMatch(/02:30:00/);
 });
 
 test('the template differs from the unit only in its description and the admin port of its command', () => {

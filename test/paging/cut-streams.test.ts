@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { deletePartner } from '../../src/access/partner-lifecycle.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
+import { rollback } from '../../src/recovery/rollback.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { makePartner, type PartnerSetup } from '../support/partners.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -116,6 +117,23 @@ test('a stream has each record once that exists all the time, whatever is import
     { replace: true, allowRemovals: true },
   );
 });
+
+test.skipIf(inject('engine') !== 'sqlite')(
+  'a stream continues over a rollback, and the next listing of changes is complete',
+  async () => {
+    const { key } = await addPartner();
+    await publishLines(service.database, { contracts: [{ ...made(0), name: 'Renamed' }, made(CONTRACTS)] });
+    await service.noticeChanges();
+    const response = await begin(key);
+    await rollback(service.database, { clock });
+    await service.noticeChanges();
+    const { ids, error } = await readOn(response);
+    expect([error, ids]).toEqual([null, Array.from({ length: CONTRACTS }, (_, index) => idOf(index))]);
+    const since = String(response.headers['x-sync-watermark']);
+    const changes = await service.get(`/v1/changes?limit=1&updated_since=${since}`, { key });
+    expect(JSON.parse(changes.body)).toMatchObject({ meta: { reset: true } });
+  },
+);
 
 test('a partner has two streams at a time; a third is 429 until one ends', async () => {
   const { key } = await addPartner();

@@ -9,8 +9,10 @@ import { pino } from 'pino';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
+import { listPartners } from '../../src/access/partner-admin.ts';
 import { startServing } from '../../src/commands/serve/serving.ts';
 import { readConfig } from '../../src/config.ts';
+import type { OpenDatabase } from '../../src/database/database.ts';
 import { restore } from '../../src/recovery/restore.ts';
 import { createClient } from '../support/client.ts';
 import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
@@ -43,10 +45,10 @@ beforeAll(async () => {
 afterAll(() => made.files.remove());
 
 /** Runs `pds restore` on a fresh copy of the database; returns whether it completed. */
-async function restoreKilled(killAt: number, delayMs = 60_000): Promise<boolean> {
+async function restoreKilled(killAt: number, options: readonly string[] = [], delayMs = 60_000): Promise<boolean> {
   rmSync(data, { recursive: true, force: true });
   cpSync(pristine, data, { recursive: true });
-  const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, 'restore', made.target, '--yes'], {
+  const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, 'restore', made.target, '--yes', ...options], {
     env: { PATH: process.env['PATH'], ...made.files.settings, KILL_AT: String(killAt) },
     stdio: 'ignore',
   });
@@ -109,8 +111,33 @@ test('a restore killed before any file operation leaves the old or the new datab
   expect(found.slice(0, -1)).toContain('new');
 }, 280_000);
 
+test('a restore with --access killed before any file operation does too, and no partner is active in the new one', async () => {
+  const found: boolean[] = [];
+  for (let killAt = 0; ; killAt += 1) {
+    const isDone = await restoreKilled(killAt, ['--access']);
+    const look = async (database: OpenDatabase) => {
+      const partners = await listPartners(database, Date.now);
+      return {
+        names: await cityNames(database),
+        active: partners.filter(({ suspendedAt }) => suspendedAt === null).length,
+      };
+    };
+    const { names, active } = await made.files.use(look);
+    expect([OLD, NEW]).toContainEqual(names);
+    const isNew = names[0] === NEW[0];
+    expect(active).toBe(isNew ? 0 : 2);
+    found.push(isNew);
+    if (isDone) break;
+    await restore(made.files.path, made.target, { clock: Date.now, withAccess: true });
+    expect(await made.files.use(look)).toEqual({ names: NEW, active: 0 });
+  }
+  expect(found).toEqual(found.toSorted());
+  expect(found.filter((isNew) => !isNew).length).toBeGreaterThan(4);
+  expect(found.slice(0, -1)).toContain(true);
+}, 280_000);
+
 test('a restore killed at random moments does too', async () => {
   for (const delayMs of fc.sample(fc.integer({ min: 100, max: 1_200 }), { numRuns: RANDOM_KILLS, seed: 11 })) {
-    await expectWholeThenFinished(await restoreKilled(-1, delayMs));
+    await expectWholeThenFinished(await restoreKilled(-1, [], delayMs));
   }
 }, 180_000);

@@ -6,6 +6,8 @@ import { listGrants, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, listKeys, revokeKey } from '../../src/access/key-admin.ts';
 import { createPartner, getPartner, listPartners, suspendPartner } from '../../src/access/partner-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
+import { findLastRelease, listReleases } from '../../src/database/event-log.ts';
+import { openForServing } from '../../src/database/open.ts';
 import { restore as restoreInProcess } from '../../src/recovery/restore.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
@@ -43,6 +45,42 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(report.replaced).toEqual([]);
     expect((await callPds(['rollback', '--yes'], files.settings)).code).toBe(0);
     await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
+  });
+
+  test.each(['is missing', 'is no database'])(
+    'replaces a current catalog that %s, and a server follows',
+    async (damage) => {
+      await backUp();
+      const file = await files.use(async (database) => {
+        await renameCity(database, 'Renamed since');
+        return join(dirname(files.path), (await findLastRelease(database))?.file ?? '');
+      });
+      await using serving = openForServing({ engine: 'sqlite', path: files.path });
+      expect(await cityNames(serving)).toEqual(['Renamed since', 'City of B']);
+      rmSync(file);
+      if (damage === 'is no database') writeFileSync(file, 'no database any more');
+      const { code, stderr } = await callPds(['restore', target, '--yes'], files.settings);
+      expect(code, stderr).toBe(0);
+      expect(await cityNames(serving)).toEqual(['City of A', 'City of B']);
+      await files.use(async (database) => expect(await cityNames(database)).toEqual(['City of A', 'City of B']));
+    },
+  );
+
+  test('uses no number of a release again, although the log of an older backup was restored before', async () => {
+    await backUp();
+    await files.use(async (database) => {
+      for (const name of ['2', '3', '4']) await renameCity(database, name);
+    });
+    const newer = `${target}-newer`;
+    expect((await callPds(['backup', newer], files.settings)).code).toBe(0);
+    expect((await callPds(['restore', target, '--yes', '--access'], files.settings)).code).toBe(0);
+    expect((await callPds(['restore', newer, '--yes'], files.settings)).code).toBe(0);
+    await files.use(async (database) => {
+      expect(await cityNames(database)).toEqual(['4', 'City of B']);
+      await renameCity(database, 'after');
+      const releases = await listReleases(database, 3);
+      expect(releases.map(({ release, what }) => `${release} ${what}`)).toEqual(['6 release', '5 reset', '2 reset']);
+    });
   });
 
   test('without a terminal, needs --yes before it replaces a database, but not if there is none', async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
@@ -6,14 +6,17 @@ import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { changeCatalog } from '../../src/database/catalog-change.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { findLastRelease } from '../../src/database/event-log.ts';
+import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
+import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
-import { listKeptReleases, rollback } from '../../src/recovery/rollback.ts';
+import { listKeptReleases, rollback, type Rollback } from '../../src/recovery/rollback.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
+import { databaseUrlOf, runPdsSignalled } from '../commands/run-pds.ts';
 import { dataOf } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { becomeLaterVersion } from '../support/schema/later-version.ts';
 import { startService } from '../support/service.ts';
 import { lockImports } from '../support/stored-catalog.ts';
 
@@ -34,14 +37,17 @@ async function nameIn({ kysely }: OpenDatabase): Promise<string | undefined> {
   return (await kysely.selectFrom('catalog.coops').select('name').executeTakeFirst())?.name;
 }
 
-/** The catalogs beside the database. */
-function files(): string[] {
-  if (made.config.engine !== 'sqlite') return [];
-  return readdirSync(dirname(made.config.path)).filter((name) => /^pds\.catalog-.*\.sqlite$/.test(name));
+function folderOf({ config }: TestDatabase): string {
+  return config.engine === 'sqlite' ? dirname(config.path) : expect.fail('not SQLite');
 }
 
-const keeping = (keepReleases: number): OpenDatabase => ({
-  ...database,
+/** The catalogs beside the database. */
+function files(): string[] {
+  return readdirSync(folderOf(made)).filter((name) => /^pds\.catalog-.*\.sqlite$/.test(name));
+}
+
+const keeping = (keepReleases: number, opened = database): OpenDatabase => ({
+  ...opened,
   operator: { name: 'alice@desk', auditRetentionDays: 30, keepReleases },
 });
 
@@ -49,6 +55,8 @@ test.skipIf(isSqlite)('on PostgreSQL a rollback changes nothing, and says what t
   await publishName('A');
   await publishName('B');
   await expect(rollback(database, { clock })).rejects.toThrow(/pds export.*--replace/);
+  const outcome = await callPds(['rollback', '--yes'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  expect(outcome).toMatchObject({ code: 1, stderr: expect.stringContaining('pds export') as string });
   expect(await nameIn(database)).toBe('B');
 });
 
@@ -113,7 +121,7 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
     expect(await nameIn(database)).toBe('A');
   });
 
-  test('a rollback that waited for an import goes back from that one', async () => {
+  test('a rollback that waited for an import which changed nothing goes back', async () => {
     await publishName('A');
     await publishName('B');
     const other = openForCommands(made.config);
@@ -121,10 +129,92 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
     const waiting = Promise.withResolvers<null>();
     const rolledBack = rollback(database, { clock, onWaiting: () => waiting.resolve(null) });
     await waiting.promise;
-    // What an import does at its end, under the lock that the rollback waits for.
     await release();
     expect(await rolledBack).toMatchObject({ from: 2, to: 1 });
     await other.close();
+  });
+
+  test('a rollback that waited for a release does not go back to the one that it was to undo, unless it is named', async () => {
+    for (const name of ['A', 'B']) await publishName(name, keeping(5));
+    const opened = openForCommands(made.config);
+    const other = keeping(5, opened);
+    /** Publishes while a rollback to this release waits for it. */
+    const publishBefore = async (name: string, release?: number) => {
+      const waiting = Promise.withResolvers<null>();
+      let rolledBack: Promise<Rollback> | undefined;
+      await changeCatalog(other, { clock }, async ({ kysely }) => {
+        await kysely.updateTable('catalog.coops').set({ name }).execute();
+        const options = release === undefined ? {} : { release };
+        rolledBack = rollback(keeping(5), { clock, ...options, onWaiting: () => waiting.resolve(null) });
+        rolledBack.catch(() => undefined);
+        await waiting.promise;
+        return { result: null, event: { what: 'release', complete: async () => undefined } };
+      });
+      return rolledBack;
+    };
+    await expect(publishBefore('C')).rejects.toThrow(/release 3 was published while this waited/);
+    expect(await nameIn(database)).toBe('C');
+    expect(await publishBefore('D', 1)).toMatchObject({ from: 4, to: 1 });
+    expect(await nameIn(database)).toBe('A');
+    await opened.close();
+  });
+
+  test.each(['is missing', 'is no database', 'has a damaged list of releases'])(
+    'if the current catalog %s, releases are listed, and a rollback goes back from it',
+    async (damage) => {
+      await publishName('A');
+      await publishName('B');
+      const file = join(folderOf(made), (await findLastRelease(database))?.file ?? '');
+      await database.close();
+      if (damage === 'is missing') rmSync(file);
+      else if (damage === 'is no database') writeFileSync(file, 'no database any more');
+      else {
+        const bytes = readFileSync(file);
+        using catalog = new SqliteConnection(file, { readOnly: true });
+        const page = catalog.prepare(`select rootpage as page from sqlite_schema where name = 'releases'`).get()?.[
+          'page'
+        ];
+        bytes.fill(0xff, 8_192 * (Number(page) - 1), 8_192 * Number(page));
+        writeFileSync(file, bytes);
+      }
+      const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+      expect((await callPds(['releases'], settings)).stdout).toMatch(/^1 .*kept$/m);
+      const { code, stderr } = await callPds(['rollback', '--yes'], settings);
+      expect(code, stderr).toBe(0);
+      await using opened = openForCommands(made.config);
+      expect(await nameIn(opened)).toBe('A');
+      await publishName('C', opened);
+    },
+  );
+
+  test('a rollback to a catalog of the version before upgrades a copy, and the next one goes further back', async () => {
+    for (const name of ['A', 'B']) await publishName(name, keeping(9));
+    using later = new DisposableStack();
+    later.use(becomeLaterVersion());
+    await migrate(keeping(9), clock, { beforeUpgrade: async () => undefined });
+    await publishName('C', keeping(9));
+    expect(await rollback(keeping(9), { clock, release: 2 })).toMatchObject({ from: 4, to: 2 });
+    expect(await nameIn(database)).toBe('B');
+    expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
+    expect(await rollback(keeping(9), { clock })).toMatchObject({ from: 5, to: 1 });
+    expect(await nameIn(database)).toBe('A');
+  });
+
+  test.each([
+    ['before its commit changes nothing', { statement: 'commit' }, 'B'],
+    ['after its commit is complete', { after: 'commit', statement: '' }, 'A'],
+  ])('a rollback that is killed %s, and it can be run again', async (_, moment, name) => {
+    await publishName('A');
+    await publishName('B');
+    const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+    await using serving = openForServing(made.config);
+    const words = ['rollback', '1', '--yes'];
+    const killed = await runPdsSignalled(words, settings, { signal: 'SIGKILL', ...moment });
+    expect(killed.code).toBeNull();
+    expect([await nameIn(serving), await nameIn(database)]).toEqual([name, name]);
+    const { stderr } = await callPds(words, settings);
+    expect(stderr).toMatch(name === 'B' ? /Rolled back from release 2 to 1/ : /release 1 is the current one/);
+    expect(await nameIn(serving)).toBe('A');
   });
 
   test.each(['work', 'commit'] as const)(
@@ -185,6 +275,46 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
       await other.close();
     }
     expect(await nameIn(database)).toBe('B');
+  });
+
+  test('a watermark from before two rollbacks, or between them, gives a complete listing, and one after them none', async () => {
+    const service = await startService({
+      catalog: SMALL_CATALOG,
+      clock,
+      partners: [{ name: 'all', everything: true }],
+    });
+    try {
+      const { key } = service.partner('all');
+      const watermarks: string[] = [];
+      const note = async () => {
+        await service.noticeChanges();
+        watermarks.push(String((await service.get('/v1/coops', { key })).headers['x-sync-watermark']));
+      };
+      const all = keeping(9, service.database);
+      await note();
+      await publishLines(all, { contracts: [contract('ctr_new')] });
+      await note();
+      await publishLines(all, { contracts: SMALL_CATALOG.contracts.slice(1) }, { replace: true, allowRemovals: true });
+      await note();
+      await rollback(all, { clock });
+      await note();
+      await rollback(all, { clock });
+      await publishLines(all, { contracts: [contract('ctr_late')] });
+      await note();
+      const last = watermarks.pop();
+      const full = await service.get('/v1/changes', { key });
+      for (const since of watermarks) {
+        const listed = await service.get(`/v1/changes?updated_since=${since}`, { key });
+        expect(dataOf(listed), since).toEqual(dataOf(full));
+        expect(JSON.parse(listed.body)).toMatchObject({ meta: { reset: true } });
+      }
+      const news = await service.get(`/v1/changes?updated_since=${last}`, { key });
+      expect([dataOf(news), JSON.parse(news.body)]).toMatchObject([[], { meta: { reset: false } }]);
+      const ids = dataOf(await service.get('/v1/contracts', { key })).map(({ id }) => id);
+      expect(ids).toEqual([...SMALL_CATALOG.contracts.map(({ id }) => id), 'ctr_late'].sort());
+    } finally {
+      await service.close();
+    }
   });
 
   test('partners read everything again after a rollback, and a listing begun before it ends in one state', async () => {

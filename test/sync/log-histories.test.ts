@@ -9,9 +9,11 @@ import { inTransaction } from '../../src/database/database.ts';
 import { lockLog } from '../../src/database/event-log.ts';
 import { isLost } from '../../src/database/revision.ts';
 import { insertRows } from '../../src/database/rows.ts';
+import type { EventRow } from '../../src/database/tables.ts';
 import { readFeedState } from '../../src/paging/changes.ts';
 import { readSince } from '../../src/paging/since.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
+import { listKeptReleases, rollback } from '../../src/recovery/rollback.ts';
 import { addMilliseconds, DAY_MS, EPOCH, formatTimestamp } from '../../src/timestamp.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -46,24 +48,37 @@ const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ ...type('grant or revoke', 'everything', 'kinds', 'limit', 'key', 'suspend'), name }) },
   { weight: 1, arbitrary: fc.record({ ...type('recreate'), name }) },
   { weight: 1, arbitrary: fc.record(type('recover', 'reindex', 'wait')) },
+  { weight: 2, arbitrary: fc.record({ ...type('roll back'), nth: fc.nat() }) },
   { weight: 1, arbitrary: fc.record({ ...type('lose'), count: fc.integer({ min: 1, max: 4 }), isClockBack: fc.boolean() }) },
 ); // prettier-ignore
 const histories = fc.array(step, { minLength: 10, maxLength: 40 });
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 
-async function readLog(): Promise<rules.LogEvent[]> {
+const KEPT_CATALOGS = 3;
+
+type StoredEvent = rules.LogEvent & Pick<EventRow, 'file'>;
+
+/** SQLite deletes no event of a catalog that it keeps, nor those after it. */
+function keptSince(log: readonly StoredEvent[]): string[] {
+  const last = new Map(log.flatMap(({ file, at }) => (file === null ? [] : [[file, at] as const])));
+  const [oldest] = [...last.values()].sort().slice(-KEPT_CATALOGS);
+  return oldest === undefined ? [] : [addMilliseconds(oldest, 1)];
+}
+
+async function readLog(): Promise<StoredEvent[]> {
   return made.database.kysely.selectFrom('access.events').selectAll().orderBy('at').execute();
 }
 
 async function take(given: Step): Promise<void> {
-  // SQLite deletes no event of a catalog that it keeps.
-  const database = { ...made.database, operator: { name: 'alice@desk', auditRetentionDays: 1_000, keepReleases: 1 } };
+  const operator = { name: 'alice@desk', auditRetentionDays: 1_000, keepReleases: KEPT_CATALOGS };
+  const database = { ...made.database, operator };
   const { kysely } = database;
   switch (given.type) {
     case 'publish': {
       const before = await readLog();
       const days = given.days === null ? {} : { removalsDays: given.days };
-      const oldest = formatTimestamp(nowMs + 10_000 - (given.days ?? 0) * DAY_MS);
+      const oldest =
+        [formatTimestamp(nowMs + 10_000 - (given.days ?? 0) * DAY_MS), ...keptSince(before)].sort()[0] ?? '';
       await publishLines(database, { coops: [{ id: 'co_x', name: `Coop ${(published += 1)}` }] }, { clock, ...days });
       if (given.days !== null) expect((await readLog()).slice(0, -1)).toEqual(rules.pruned(before, oldest));
       return;
@@ -98,6 +113,13 @@ async function take(given: Step): Promise<void> {
     case 'recover':
       await recover(database, { clock });
       return;
+    case 'roll back': {
+      const [current, ...others] = await listKeptReleases(database, Number.MAX_SAFE_INTEGER);
+      const targets = others.filter(({ isKept, file }) => isKept && file !== current?.file);
+      const target = targets[given.nth % targets.length];
+      if (target !== undefined) await rollback(database, { clock, release: target.release });
+      return;
+    }
     case 'reindex':
       await reindex(database, { clock });
       return;

@@ -5,7 +5,7 @@ import { OperatorError } from '../../operator-error.ts';
 import { backUpDated, backup, type BackupOptions } from '../../recovery/backup.ts';
 import { readTraces, recordPromotion, recover, type Recovery, type Traces } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
-import { listKeptReleases, rollback } from '../../recovery/rollback.ts';
+import { listKeptReleases, type ListedRelease, previewRollback, rollback } from '../../recovery/rollback.ts';
 import { canAsk } from '../command-line.ts';
 import { operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm, startProgress } from '../output/progress.ts';
@@ -20,6 +20,8 @@ const STEPS = {
   replacing: 'Replacing the database',
 };
 
+const WAITING = 'Waiting up to a minute for a running import to finish.';
+
 /** `pds backup`: copies a consistent snapshot of a SQLite database into a new folder. */
 export async function backupDatabase(
   output: Output,
@@ -32,7 +34,7 @@ export async function backupDatabase(
     clock: Date.now,
     version: project.version,
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    onWaiting: () => output.note(WAITING),
   };
   const backingUp =
     keep === undefined
@@ -69,6 +71,7 @@ export async function restoreDatabase(
     operator: operatorOfProcess(config),
     withAccess,
     ...(after !== undefined && { after }),
+    onWaiting: () => output.note(WAITING),
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
   }).finally(progress.stop);
   const { manifest, migrations, recovery, access, replaced } = report;
@@ -162,12 +165,16 @@ export async function listDatabaseReleases(
   { limit }: { readonly limit: number },
 ): Promise<undefined> {
   const releases = await listKeptReleases(database, limit);
-  const rows = releases.map(({ release, at, what, made_from: madeFrom, isCurrent, isKept }) => [
-    String(release),
-    at,
-    what,
-    madeFrom === null ? '' : String(madeFrom),
-    isCurrent ? 'current' : isKept ? 'kept' : '',
+  const stateOf = ({ isCurrent, isKept, file }: ListedRelease): string => {
+    if (!isCurrent) return isKept ? 'kept' : '';
+    return isKept || file === null ? 'current' : 'missing';
+  };
+  const rows = releases.map((listed) => [
+    String(listed.release),
+    listed.at,
+    listed.what,
+    listed.made_from === null ? '' : String(listed.made_from),
+    stateOf(listed),
   ]);
   output.result(
     {
@@ -187,14 +194,18 @@ export async function rollbackDatabase(
   release: number | undefined,
   { yes: isConfirmed = false }: { readonly yes?: boolean },
 ): Promise<undefined> {
+  const { from: current, to: target } = await previewRollback(database, release);
   if (!isConfirmed) {
-    output.note("After a rollback every partner's next sync reads everything that it can see again.");
+    output.note(
+      `This goes back from release ${current} to ${target}. Every partner's next sync then reads everything that it can see.`,
+    );
     await confirm(output, 'Roll back now?');
   }
   const { timestamp, from, to } = await rollback(database, {
     clock,
+    from: current,
     ...(release !== undefined && { release }),
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    onWaiting: () => output.note(WAITING),
   });
   output.done(
     { rolled_back_at: timestamp, from, to },
@@ -235,7 +246,7 @@ export async function recoverDatabase(
   const recovery = await recover(database, {
     clock,
     ...(after !== undefined && { after }),
-    onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
+    onWaiting: () => output.note(WAITING),
   });
   output.done({ ...jsonOfRecovery(recovery), newest_trace: recovery.newestTrace }, describeRecovery(recovery));
   if (recovery.newestTrace !== null) output.note(describeLostAccess(recovery.newestTrace));

@@ -1,4 +1,5 @@
-import { existsSync } from 'node:fs';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import {
@@ -11,7 +12,8 @@ import {
   SqliteConnection,
 } from './sqlite-files.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { EPOCH, latestOf } from '../../timestamp.ts';
+import { EPOCH } from '../../timestamp.ts';
+import { keepAs, syncToDisk } from './durable-files.ts';
 
 /** How long to wait for a command that may be about to finish. */
 const LOCK_PATIENCE_MS = 2_000;
@@ -38,13 +40,31 @@ export interface ReplacedFile {
  */
 export function lockReplaced(path: string): ReplacedFile {
   const { connection, state } = lockFile(path);
-  const lastEvent = latestOf(
-    readTimestamp(connection, 'select max(at) as at from events'),
-    // Of version 1.3.
-    readTimestamp(connection, 'select max(instant) as at from publications'),
-    readTimestamp(connection, 'select last_instant as at from clock'),
-  );
-  return { path, connection, state, lastEvent, close: () => connection?.close() };
+  return { path, connection, state, lastEvent: readLastEvent(connection), close: () => connection?.close() };
+}
+
+/** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */
+export const COMPANIONS = ['-wal', '-shm', '-journal'];
+
+/** Removes a file, and what SQLite has left beside it. */
+export function removeFile(path: string): void {
+  for (const companion of ['', ...COMPANIONS]) rmSync(path + companion, { force: true });
+}
+
+/** Adds a name to each of these files, which stays when the file is replaced or removed. Returns these names. */
+export function keepFiles(paths: readonly string[], suffix: string): string[] {
+  for (const path of paths) keepAs(path, `${path}.${suffix}`);
+  return paths.map((path) => `${path}.${suffix}`);
+}
+
+/**
+ * Puts a prepared file, which is on disk, in place of a locked one: if the process is killed, either of them is there.
+ * Sync the folder afterwards.
+ */
+export function replaceFile(prepared: string, path: string): void {
+  syncToDisk(dirname(path));
+  for (const companion of COMPANIONS) rmSync(path + companion, { force: true });
+  renameSync(prepared, path);
 }
 
 function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'state'> {
@@ -74,9 +94,9 @@ function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'state'> {
 }
 
 /** `EPOCH` if it cannot be read. */
-function readTimestamp(connection: DatabaseSync | null, statement: string): string {
+function readLastEvent(connection: DatabaseSync | null): string {
   try {
-    const timestamp = connection?.prepare(statement).get()?.['at'];
+    const timestamp = connection?.prepare('select max(at) as at from events').get()?.['at'];
     return typeof timestamp === 'string' ? timestamp : EPOCH;
   } catch {
     return EPOCH;

@@ -93,7 +93,7 @@ export function hasTable(connection: sqlite.DatabaseSync, table: string, schema:
 }
 
 /** Whether a file is the catalog of a database of version 1.3. */
-function isFormerCatalog(path: string): boolean {
+export function isFormerCatalog(path: string): boolean {
   if (!existsSync(path)) return false;
   try {
     using connection = new SqliteConnection(path, { readOnly: true });

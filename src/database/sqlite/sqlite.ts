@@ -51,9 +51,10 @@ const MAX_ATTEMPTS = 5;
  * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log's last
  * release or reset names as `catalog`, which nobody changes. A database of version 1.3 can only be read, and upgraded.
  *
+ * @param isRecovery whether a catalog that is missing or damaged looks empty, so that another one can be published.
  * @throws DatabaseUnavailableError if a file cannot be opened.
  */
-export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
+export function openSqlite(path: string, mode: 'read' | 'write', isRecovery = false): OpenDatabase {
   if (mode === 'write') prepareFolder(path);
   else refuseLoneFiles(path);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
@@ -69,7 +70,8 @@ export function openSqlite(path: string, mode: 'read' | 'write'): OpenDatabase {
       opening = formerAccessFile(path);
       return openFormer(connection, path);
     }
-    const attached = prepareLog(connection, path, mode);
+    refuseLonePart(connection, path);
+    const attached = prepareLog(connection, path, mode, isRecovery);
     return { ...databaseOn(connection, attached), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
     connection.close();
@@ -103,7 +105,12 @@ function openFormer(connection: sqlite.DatabaseSync, path: string): OpenDatabase
   return Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
 }
 
-function prepareLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' | 'write'): AttachedFiles {
+function prepareLog(
+  connection: sqlite.DatabaseSync,
+  path: string,
+  mode: 'read' | 'write',
+  isRecovery: boolean,
+): AttachedFiles {
   if (mode === 'write') {
     // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
     connection.exec(
@@ -112,13 +119,26 @@ function prepareLog(connection: sqlite.DatabaseSync, path: string, mode: 'read' 
     makeRoom(connection, path);
   }
   connection.exec('pragma temp_store = memory');
-  const attached = new AttachedFiles(connection, path);
+  const attached = new AttachedFiles(connection, path, isRecovery);
   attached.attachCurrent();
   return attached;
 }
 
 function attach(connection: sqlite.DatabaseSync, schema: string, file: string, options: string): void {
   connection.prepare(`attach ? as ${schema}`).run(`${pathToFileURL(file).href}?${options}`);
+}
+
+/** Refuses a file of a backup that was copied to the database's path. */
+function refuseLonePart(connection: sqlite.DatabaseSync, path: string): void {
+  const isCatalog = hasTable(connection, 'index_blocks', 'access');
+  // Version 1.3 had this table beside partners and keys.
+  if (!isCatalog && !hasTable(connection, 'grant_changes', 'access')) return;
+  const lost = isCatalog
+    ? 'a catalog without its partners and keys'
+    : 'partners and keys of version 1.3 without their catalog';
+  throw new DatabaseUnavailableError(
+    `${path} has ${lost}: move it away, and put a backup in place with "pds restore DIR --access"`,
+  );
 }
 
 /** A restore replaces the file that it has locked, so a process that waited for that lock has the old file open. */
@@ -163,15 +183,17 @@ const READ_HEAD = `select (${READ_REVISION}) as revision,
 class AttachedFiles {
   readonly #connection: sqlite.DatabaseSync;
   readonly #path: string;
+  readonly #isRecovery: boolean;
   /** Null for the empty catalog before the first release; undefined if none is attached. */
   #file: string | null | undefined;
   #revision: Revision | undefined;
   #dataVersion: unknown;
   #reader: sqlite.StatementSync | undefined;
 
-  constructor(connection: sqlite.DatabaseSync, path: string) {
+  constructor(connection: sqlite.DatabaseSync, path: string, isRecovery: boolean) {
     this.#connection = connection;
     this.#path = path;
+    this.#isRecovery = isRecovery;
   }
 
   /** The name of the attached file; null before the first release. */
@@ -207,7 +229,8 @@ class AttachedFiles {
       } catch (error) {
         const isMissing = file !== null && !existsSync(catalogPath(this.#path, file));
         if (isMissing && attempt < MAX_ATTEMPTS) continue;
-        throw this.#describe(file, isMissing, error);
+        if (!this.#isRecovery) throw this.#describe(file, isMissing, error);
+        this.#attach(null);
       }
       this.#revision = revision;
       this.#dataVersion = version;
@@ -238,7 +261,8 @@ class AttachedFiles {
     }
     this.#file = file;
     try {
-      this.#connection.prepare('select count(*) from catalog.sqlite_schema').get();
+      // A recovery reads nothing else.
+      this.#connection.prepare(`select count(*) from catalog.${this.#isRecovery ? 'releases' : 'sqlite_schema'}`).get();
     } catch (error) {
       // The next statement must not find it attached.
       this.#connection.exec('detach catalog');
@@ -252,7 +276,7 @@ class AttachedFiles {
     if (file === null) return error;
     const path = catalogPath(this.#path, file);
     const message = isMissing
-      ? `${path}, the current catalog of ${this.#path}, is missing: put it back, or restore a backup`
+      ? `${path}, the current catalog of ${this.#path}, is missing: put it back, run "pds rollback", or restore a backup`
       : describeSqliteError(error, [path]);
     return message === null ? error : new DatabaseUnavailableError(message, { cause: error });
   }

@@ -1,4 +1,4 @@
-import { renameSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import type { OpenDatabase } from '../database.ts';
@@ -6,13 +6,10 @@ import { findLastRelease } from '../event-log.ts';
 import { migrate, type MigrateOptions } from '../migrations/migrator.ts';
 import { sql } from 'kysely';
 import { catalogPath, newCatalogName } from './catalog-files.ts';
-import { keepAs, makeLike, syncToDisk } from './durable-files.ts';
-import { lockReplaced, type ReplacedFile } from './replaced-database.ts';
+import { makeLike, syncToDisk } from './durable-files.ts';
+import { keepFiles, lockReplaced, removeFile, replaceFile, type ReplacedFile } from './replaced-database.ts';
 import { FORMER_TABLE, formerAccessFile, hasTable } from './sqlite-files.ts';
 import { openSqlite, openStaged } from './sqlite.ts';
-
-/** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */
-const COMPANIONS = ['-wal', '-shm', '-journal'];
 
 /**
  * Upgrades a database of version 1.3, whose catalog had the address, and which had partners and keys beside it. Both are
@@ -45,30 +42,26 @@ export async function takeOver(
   let isDone = false;
   try {
     // Left by a killed upgrade.
-    for (const companion of ['', ...COMPANIONS]) rmSync(staged + companion, { force: true });
+    removeFile(staged);
     catalog.connection.prepare('vacuum into ?').run(catalogFile);
     access.connection.prepare('vacuum into ?').run(staged);
-    const ran = await upgradeStaged(staged, catalogFile, name, clock, options);
+    const ran = await upgradeFiles(staged, catalogFile, name, clock, options);
     for (const file of [staged, catalogFile]) {
       makeLike(file, access.path);
       syncToDisk(file);
     }
-    const suffix = `before-2.0-${formatTimestamp(clock()).replaceAll(':', '-')}`;
-    const kept = [path, access.path].map((file) => `${file}.${suffix}`);
-    for (const file of [path, access.path]) keepAs(file, `${file}.${suffix}`);
-    syncToDisk(dirname(path));
-    for (const companion of COMPANIONS) rmSync(path + companion, { force: true });
-    renameSync(staged, path);
+    const kept = keepFiles([path, access.path], `before-2.0-${formatTimestamp(clock()).replaceAll(':', '-')}`);
+    replaceFile(staged, path);
     isDone = true;
     syncToDisk(dirname(path));
-    for (const companion of ['', ...COMPANIONS]) rmSync(access.path + companion, { force: true });
+    removeFile(access.path);
     options.onKept?.(kept);
     return ran;
   } finally {
     catalog.close();
     access.close();
-    if (!isDone) for (const file of [staged, catalogFile]) rmSync(file, { force: true });
-    for (const companion of COMPANIONS) rmSync(staged + companion, { force: true });
+    removeFile(staged);
+    if (!isDone) rmSync(catalogFile, { force: true });
     if (isDone) openUpgraded(database, path);
   }
 }
@@ -87,25 +80,30 @@ function lockBoth(path: string): [ReplacedFile, ReplacedFile] {
   }
 }
 
-/**
- * Upgrades a log and a catalog that nobody else uses, and names the catalog in the last release, if there is one.
- *
- * @returns the names of the migrations that ran.
- */
-export async function upgradeStaged(
+async function upgradeFiles(
   log: string,
   catalog: string,
   name: string,
   clock: Clock,
   options: MigrateOptions,
 ): Promise<string[]> {
-  const staged = openStaged(log, catalog);
-  try {
-    const ran = await migrate(staged, clock, { ...options, beforeUpgrade: async () => undefined });
-    const last = await findLastRelease(staged);
-    if (last !== null) await sql`update access.events set file = ${name} where at = ${last.at}`.execute(staged.kysely);
-    return ran;
-  } finally {
-    await staged.close();
-  }
+  await using staged = openStaged(log, catalog);
+  return await upgradeStaged(staged, name, clock, options);
+}
+
+/**
+ * Upgrades a database that nobody else uses, and names its catalog in the last release, if there is one.
+ *
+ * @returns the names of the migrations that ran.
+ */
+export async function upgradeStaged(
+  staged: OpenDatabase,
+  name: string,
+  clock: Clock,
+  options: MigrateOptions,
+): Promise<string[]> {
+  const ran = await migrate(staged, clock, { ...options, beforeUpgrade: async () => undefined });
+  const last = await findLastRelease(staged);
+  if (last !== null) await sql`update access.events set file = ${name} where at = ${last.at}`.execute(staged.kysely);
+  return ran;
 }
