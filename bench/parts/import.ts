@@ -5,9 +5,9 @@ import { movedDeadlines, newRecords, writeChanges } from '../market/changes.ts';
 import { databaseUrl, dropDatabase, emptyDatabase, type Engine } from '../market/databases.ts';
 import { provideData } from '../market/market.ts';
 import type { PostgresCluster } from '../market/postgres-cluster.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { runPds } from '../market/pds.ts';
 import type { BaseContext, Part } from '../measure/context.ts';
-import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
 
 const DATABASE = 'pds_import';
 

@@ -4,7 +4,7 @@ import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
 import { DatabaseUnavailableError, type OpenDatabase } from '../database/database.ts';
 import { listNamedFiles } from '../database/event-log.ts';
-import { catalogPath, listCatalogFiles } from '../database/sqlite/catalog-files.ts';
+import { catalogPath, listCatalogFiles } from '../database/sqlite/file-names.ts';
 import {
   reasonNotUsable,
   refuseLoneFiles,

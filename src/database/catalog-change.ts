@@ -170,7 +170,7 @@ export async function excludingImports<T>(
   const { catalogFiles } = database;
   using _lock = catalogFiles === undefined ? null : await lockFiles(catalogFiles, hooks);
   catalogFiles?.attachCurrent();
-  return inTransaction(database, async (transaction) => {
+  return await inTransaction(database, async (transaction) => {
     await lockCatalog(transaction, hooks);
     return work(transaction);
   });

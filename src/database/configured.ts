@@ -2,7 +2,8 @@ import { existsSync, statSync } from 'node:fs';
 import type { DatabaseConfig } from '../config.ts';
 import { displayUrlOf } from '../printable.ts';
 import { describePostgresError } from './postgres/postgres-errors.ts';
-import { describeSqliteError, formerAccessFile, hasSqliteFile } from './sqlite/sqlite-files.ts';
+import { formerAccessFile } from './sqlite/file-names.ts';
+import { describeSqliteError, hasSqliteFile } from './sqlite/sqlite-files.ts';
 
 // A configured database that is not open. Nothing here loads a driver or Kysely, which takes half of a short command's time.
 

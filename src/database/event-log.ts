@@ -43,20 +43,16 @@ export async function lockLog(transaction: Database, clock: Clock, after = EPOCH
   return latestOf(formatTimestamp(clock()), earliest);
 }
 
+type EventParts = Pick<EventRow, 'narrows' | 'file' | 'made_from'> & { readonly partnerId: number | null };
+
 /** Appends an event. Call it once in a transaction, with the log locked. */
 export async function appendEvent(transaction: Database, at: string, event: NewEvent): Promise<void> {
-  const isRelease = 'number' in event;
-  const row: EventRow = {
-    at,
-    token: randomUUID(),
-    what: event.what,
-    partner_id: isRelease ? null : event.partnerId,
-    narrows: 'narrows' in event ? event.narrows : null,
-    release: isRelease ? event.number : await readLoggedRelease(transaction),
-    file: isRelease ? event.file : null,
-    made_from: isRelease ? event.made_from : null,
-  };
-  await transaction.kysely.insertInto('access.events').values(row).execute();
+  const { partnerId = null, narrows = null, file = null, made_from = null }: Partial<EventParts> = event;
+  const release = 'number' in event ? event.number : await readLoggedRelease(transaction);
+  await sql`insert into access.events (at, token, what, partner_id, narrows, release, file, made_from)
+    values (${at}, ${randomUUID()}, ${event.what}, ${partnerId}, ${narrows}, ${release}, ${file}, ${made_from})`.execute(
+    transaction.kysely,
+  );
 }
 
 async function readLoggedRelease({ kysely }: Database): Promise<number> {

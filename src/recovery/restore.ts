@@ -12,9 +12,9 @@ import {
   type Operator,
 } from '../database/database.ts';
 import { readLastEvent } from '../database/event-log.ts';
-import { readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
+import { migrate, readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
 import { openForRecovery } from '../database/open.ts';
-import { catalogPath, copyCatalog, newCatalogName } from '../database/sqlite/catalog-files.ts';
+import { copyCatalog } from '../database/sqlite/catalog-files.ts';
 import { makeLastFolder, makeLike, syncToDisk } from '../database/sqlite/durable-files.ts';
 import {
   COMPANIONS,
@@ -25,8 +25,8 @@ import {
   replaceFile,
   type ReplacedFile,
 } from '../database/sqlite/replaced-database.ts';
+import { catalogPath, formerAccessFile, newCatalogName } from '../database/sqlite/file-names.ts';
 import {
-  formerAccessFile,
   isFormerCatalog,
   makePrivateFile,
   SQLITE_CORRUPT,
@@ -244,7 +244,7 @@ async function prepareAll(
   await using opened = openStaged(staged, catalogPath(main.path, name));
   const database = operator === undefined ? opened : { ...opened, operator };
   const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
-  const migrations = await upgradeStaged(database, name, clock, {});
+  const migrations = await upgradeStaged(database, name, (staged) => migrate(staged, clock));
   const hasKeptHistory = main.connection !== null && keepHistory(main.connection, staged);
   const access = { ...(await suspendAll(database, clock)), hasKeptHistory };
   const recovery = await inTransaction(database, (transaction) =>

@@ -5,7 +5,7 @@ import type { WorkHooks } from '../database/catalog-lock.ts';
 import type { CatalogFiles, Database, OpenDatabase } from '../database/database.ts';
 import { listReleases, lockLog, type ReleaseEvent } from '../database/event-log.ts';
 import { SCHEMAS, upgradeDraft } from '../database/migrations/migrator.ts';
-import { catalogPath } from '../database/sqlite/catalog-files.ts';
+import { catalogPath } from '../database/sqlite/file-names.ts';
 import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { AS_ORDINARY_USER } from '../faults/ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';

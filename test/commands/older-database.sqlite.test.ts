@@ -11,7 +11,6 @@ import { list } from '../../src/commands/actions/partner.ts';
 import { withDatabase } from '../../src/commands/context.ts';
 import { program } from '../../src/commands/program.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
-import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import type { BackupManifest } from '../../src/recovery/backup-manifest.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
@@ -20,6 +19,7 @@ import { makePartner } from '../support/partners.ts';
 import { printedBy } from '../support/printed.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { becomeLaterVersion, CURRENT_NUMBERS, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { startServing } from '../support/serving-process.ts';
 import { runPds } from './run-pds.ts';
 

@@ -22,9 +22,9 @@ import { openForCommands } from '../../src/database/open.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { runPdsThrough, type Outcome } from '../commands/run-pds.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { AS_ORDINARY_USER } from './ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
-import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
 
 const KINDS = ['the log', 'the catalog'] as const;
 const NO_DISK = whyNoSmallDisk();

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { listCatalogFiles } from '../../src/database/sqlite/catalog-files.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { backup, type BackupOptions } from '../../src/recovery/backup.ts';
 import { callPds } from '../commands/call-pds.ts';

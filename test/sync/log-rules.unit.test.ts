@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { numberOfRuns } from '../support/runs.ts';
-import { histories, LogWorld } from './log-world.ts';
+import { histories } from './log-steps.ts';
+import { LogWorld } from './log-world.ts';
 
 test('by the rules of the log no copy misses a change or a removal, and none is read again for nothing', () => {
   let complete = 0;

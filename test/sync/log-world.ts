@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { addMilliseconds, EPOCH, formatTimestamp, latestOf } from '../../src/timestamp.ts';
 import {
   isKnown,
@@ -10,50 +9,13 @@ import {
   whyComplete,
   type LogEvent,
 } from './log-rules.ts';
+import { COPIES, KINDS, PARTNERS, type Owner, type RecordKind, type Step } from './log-steps.ts';
 
 /* A service reduced to its rules: records with owners, releases, departures, grants, and the log. */
 
-const OWNERS = ['a', 'b'] as const;
-const KINDS = ['contracts', 'suppliers'] as const;
-const PARTNERS = 2;
-const COPIES = 2;
 const DAY_MS = 86_400_000;
 const LEEWAY_MS = 5_000;
 const STEP_MS = 2 * LEEWAY_MS;
-
-type Owner = (typeof OWNERS)[number];
-type RecordKind = (typeof KINDS)[number];
-
-/** Steps over some partners, owners and records: over one of each, rare sequences are not rare. */
-function stepsOver(partners: number, owners: readonly Owner[], ids: readonly number[]) {
-  const partner = fc.nat({ max: partners - 1 });
-  const owner = fc.constantFrom(...owners);
-  const kind = fc.constantFrom(...(ids.length === 1 ? (['contracts'] as const) : KINDS));
-  const edit = fc.record({ kind, id: fc.constantFrom(...ids), owner: fc.option(owner, { freq: 2 }) });
-  const edits = fc.array(edit, { minLength: 0, maxLength: 3 });
-  const weighted = <T>(weight: number, arbitrary: fc.Arbitrary<T>) => ({ weight, arbitrary });
-  const type = <const T extends string>(...types: T[]) => ({ type: fc.constantFrom(...types) });
-  return fc.oneof(
-    weighted(12, fc.record({ ...type('release'), edits, days: fc.constantFrom(null, 0, 0, 1) })),
-    weighted(6, fc.record({ ...type('grant or revoke'), partner, owner })),
-    weighted(3, fc.record({ ...type('everything', 'suspend or resume'), partner })),
-    weighted(1, fc.record({ ...type('kinds'), partner, kinds: fc.subarray([...KINDS]) })),
-    weighted(2, fc.record({ ...type('recreate', 'key'), partner })),
-    weighted(4, fc.record({ ...type('roll back'), nth: fc.nat({ max: 2 }) })),
-    weighted(2, fc.record({ ...type('wait'), days: fc.constantFrom(1, 2) })),
-    weighted(1, fc.record(type('back up', 'recover'))),
-    weighted(1, fc.record({ ...type('lose'), isClockBack: fc.boolean() })),
-    weighted(14, fc.record({ ...type('sync'), partner, copy: fc.nat({ max: COPIES - 1 }) })),
-    weighted(4, fc.record(type('notice'))),
-  );
-}
-
-const lengths = { minLength: 5, maxLength: 60 };
-export const histories = fc.oneof(
-  fc.array(stepsOver(PARTNERS, OWNERS, [0, 1]), lengths),
-  fc.array(stepsOver(1, ['a'], [0]), lengths),
-);
-export type Step = typeof histories extends fc.Arbitrary<readonly (infer S)[]> ? S : never;
 
 interface Partner {
   readonly id: number;
@@ -180,8 +142,10 @@ export class LogWorld {
 
   #take(step: Step): void {
     switch (step.type) {
-      case 'release':
-        return this.#release(step.edits, step.days);
+      case 'release': {
+        this.#release(step.edits, step.days);
+        return;
+      }
       case 'grant or revoke': {
         const one = this.#partner(step.partner);
         const granted = one.grants.get(step.owner);
@@ -207,31 +171,43 @@ export class LogWorld {
         this.#appendScope(one, 'change of kinds');
         return;
       }
-      case 'suspend or resume':
-        return this.#suspendOrResume(this.#partner(step.partner));
-      case 'recreate':
-        return this.#create(step.partner);
+      case 'suspend or resume': {
+        this.#suspendOrResume(this.#partner(step.partner));
+        return;
+      }
+      case 'recreate': {
+        this.#create(step.partner);
+        return;
+      }
       case 'key':
         this.#append({ what: 'key', partner_id: this.#partner(step.partner).id, narrows: null });
         return;
-      case 'roll back':
-        return this.#rollBack(step.nth);
+      case 'roll back': {
+        this.#rollBack(step.nth);
+        return;
+      }
       case 'wait':
         this.#nowMs += step.days * DAY_MS;
         return;
       case 'back up':
         this.#backup = structuredClone(this.#state);
         return;
-      case 'lose':
-        return this.#lose(step.isClockBack);
+      case 'lose': {
+        this.#lose(step.isClockBack);
+        return;
+      }
       case 'recover':
         this.#reset(this.#newestSeen);
         this.#mustRecover = false;
         return;
-      case 'notice':
-        return this.#notice();
-      case 'sync':
-        return this.#sync(step.partner, step.copy);
+      case 'notice': {
+        this.#notice();
+        return;
+      }
+      case 'sync': {
+        this.#sync(step.partner, step.copy);
+        return;
+      }
     }
   }
 

@@ -102,7 +102,10 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
   if (pending.length === 0) return [];
   if (database.formerPath !== undefined) {
     const { takeOver } = await import('../sqlite/take-over.ts');
-    return takeOver(database, database.formerPath, clock, options);
+    return takeOver(database, database.formerPath, clock, {
+      migrate: (opened) => migrate(opened, clock, { ...options, beforeUpgrade: async () => undefined }),
+      onKept: (files) => options.onKept?.(files),
+    });
   }
   // Done first: after an interrupted step, older servers must not take the schema for one they can use.
   if (!isEmpty) await inTransaction(database, noteOldestServed);

@@ -1,8 +1,8 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { formerAccessFile, listCatalogFiles } from './file-names.ts';
 import * as sqlite from 'node:sqlite';
 import { DatabaseUnavailableError } from '../database.ts';
-import { listCatalogFiles } from './catalog-files.ts';
 
 // https://www.sqlite.org/rescode.html: primary codes, the low byte of Node's `errcode`.
 export const SQLITE_ERROR = 1;
@@ -78,11 +78,6 @@ function loneFile(missing: string, other: string): DatabaseUnavailableError {
     `${missing} is ${existsSync(missing) ? 'empty' : 'missing'}, but ${other}, which belongs to it, exists: put it back, or restore a backup; ` +
       'to start over, move the other one away too. Nothing was created',
   );
-}
-
-/** Where version 1.3 stored partners and keys: its catalog had the address. */
-export function formerAccessFile(path: string): string {
-  return path.replace(/(\.\w+)?$/, '.access$1');
 }
 
 /** A table of the catalog in version 1.3. */

@@ -1,7 +1,6 @@
-import { existsSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import type * as sqlite from 'node:sqlite';
 import { dirname } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import {
@@ -14,15 +13,16 @@ import {
   DatabaseUnavailableError,
 } from '../database.ts';
 import { createdCatalog } from '../migrations/schemas.ts';
-import { READ_REVISION, readRevision, type Revision } from '../revision.ts';
+import { readRevision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
-import { catalogPath, copyCatalog, deleteOtherCatalogs, newCatalogName, tryImportLock } from './catalog-files.ts';
+import { attach, AttachedCatalog, CACHE_KIB } from './attached-catalog.ts';
+import { copyCatalog, deleteOtherCatalogs, tryImportLock } from './catalog-files.ts';
 import { makeLike, syncToDisk } from './durable-files.ts';
+import { catalogPath, formerAccessFile, newCatalogName } from './file-names.ts';
 import {
   describeSqliteError,
   FORMER_TABLE,
-  formerAccessFile,
   freeBytes,
   hasTable,
   makePrivateFile,
@@ -38,14 +38,8 @@ import {
 /** How long a statement waits for another process's lock. Changes of the catalog have one of their own. */
 const BUSY_TIMEOUT_MS = 5_000;
 
-/** The catalog's page cache per connection. A pragma without a schema name would set another file's cache. */
-const CACHE_KIB = 64 * 1024;
-
 /** Maximum number of cached prepared statements. A server uses fewer. */
 const PREPARED_STATEMENTS = 500;
-
-/** A file that the log names can be deleted before it is attached; then the log names a newer one. */
-const MAX_ATTEMPTS = 5;
 
 /**
  * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log's last
@@ -110,7 +104,7 @@ function prepareLog(
   path: string,
   mode: 'read' | 'write',
   isRecovery: boolean,
-): AttachedFiles {
+): AttachedCatalog {
   if (mode === 'write') {
     // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
     connection.exec(
@@ -119,13 +113,9 @@ function prepareLog(
     makeRoom(connection, path);
   }
   connection.exec('pragma temp_store = memory');
-  const attached = new AttachedFiles(connection, path, isRecovery);
+  const attached = new AttachedCatalog(connection, path, isRecovery);
   attached.attachCurrent();
   return attached;
-}
-
-function attach(connection: sqlite.DatabaseSync, schema: string, file: string, options: string): void {
-  connection.prepare(`attach ? as ${schema}`).run(`${pathToFileURL(file).href}?${options}`);
 }
 
 /** Refuses a file of a backup that was copied to the database's path. */
@@ -175,115 +165,8 @@ function makeRoom(connection: sqlite.DatabaseSync, path: string): void {
   }
 }
 
-/** The last release or reset names the catalog; the revision shows whether that can have changed. */
-const READ_HEAD = `select (${READ_REVISION}) as revision,
-  (select file from access.events where partner_id is null order by at desc limit 1) as file`;
-
-/** The catalog that is attached to a connection, and of which events it is known to be the current one. */
-class AttachedFiles {
-  readonly #connection: sqlite.DatabaseSync;
-  readonly #path: string;
-  readonly #isRecovery: boolean;
-  /** Null for the empty catalog before the first release; undefined if none is attached. */
-  #file: string | null | undefined;
-  #revision: Revision | undefined;
-  #dataVersion: unknown;
-  #reader: sqlite.StatementSync | undefined;
-
-  constructor(connection: sqlite.DatabaseSync, path: string, isRecovery: boolean) {
-    this.#connection = connection;
-    this.#path = path;
-    this.#isRecovery = isRecovery;
-  }
-
-  /** The name of the attached file; null before the first release. */
-  get file(): string | null {
-    return this.#file ?? null;
-  }
-
-  /**
-   * Whether a statement that has just run read the catalog that its log names: it saw the revision for which the
-   * catalog was attached. If not, attaches the current one, so that the statement can be run again.
-   *
-   * @param revision that the statement read; undefined if it read none.
-   */
-  isCurrentFor(revision: unknown): boolean {
-    // Only a command's: nothing that is served is read in one.
-    if (this.#connection.isTransaction) return true;
-    if (revision === undefined ? this.#readVersion() === this.#dataVersion : revision === this.#revision) return true;
-    const attached = this.#file;
-    this.attachCurrent(true);
-    // Without a revision only the file shows it. One that was left and named again in between held the same records.
-    return revision === undefined ? attached === this.#file : revision === this.#revision && attached === this.#file;
-  }
-
-  /** Attaches the catalog that the log names. Does nothing in a transaction, which keeps what it has read. */
-  attachCurrent(isForced = false): void {
-    if (this.#connection.isTransaction) return;
-    const version = this.#readVersion();
-    if (!isForced && this.#file !== undefined && version === this.#dataVersion) return;
-    for (let attempt = 1; ; attempt += 1) {
-      const { file, revision } = this.#readHead();
-      try {
-        if (file !== this.#file) this.#attach(file);
-      } catch (error) {
-        const isMissing = file !== null && !existsSync(catalogPath(this.#path, file));
-        if (isMissing && attempt < MAX_ATTEMPTS) continue;
-        if (!this.#isRecovery) throw this.#describe(file, isMissing, error);
-        this.#attach(null);
-      }
-      this.#revision = revision;
-      this.#dataVersion = version;
-      return;
-    }
-  }
-
-  /** Differs after each commit of another connection. */
-  #readVersion(): unknown {
-    this.#reader ??= this.#connection.prepare('pragma access.data_version');
-    return this.#reader.get()?.['data_version'];
-  }
-
-  #readHead(): { file: string | null; revision: Revision } {
-    if (!hasTable(this.#connection, 'events', 'access')) return { file: null, revision: '' };
-    return this.#connection.prepare(READ_HEAD).get() as { file: string | null; revision: Revision };
-  }
-
-  #attach(file: string | null): void {
-    if (this.#file !== undefined) this.#connection.exec('detach catalog');
-    this.#file = undefined;
-    if (file === null) {
-      this.#connection.exec("attach ':memory:' as catalog");
-      for (const statement of createdCatalog()) this.#connection.exec(statement);
-    } else {
-      // "immutable" alone would create a file that is missing.
-      attach(this.#connection, 'catalog', catalogPath(this.#path, file), 'mode=ro&immutable=1');
-    }
-    this.#file = file;
-    try {
-      // A recovery reads nothing else.
-      this.#connection.prepare(`select count(*) from catalog.${this.#isRecovery ? 'releases' : 'sqlite_schema'}`).get();
-    } catch (error) {
-      // The next statement must not find it attached.
-      this.#connection.exec('detach catalog');
-      this.#file = undefined;
-      throw error;
-    }
-    this.#connection.exec(`pragma catalog.cache_size = -${CACHE_KIB}`);
-  }
-
-  #describe(file: string | null, isMissing: boolean, error: unknown): unknown {
-    if (file === null) return error;
-    const path = catalogPath(this.#path, file);
-    const message = isMissing
-      ? `${path}, the current catalog of ${this.#path}, is missing: put it back, run "pds rollback", or restore a backup`
-      : describeSqliteError(error, [path]);
-    return message === null ? error : new DatabaseUnavailableError(message, { cause: error });
-  }
-}
-
 /** @param attached the catalog that statements follow; null if both files stay attached, whatever the log names. */
-function databaseOn(connection: sqlite.DatabaseSync, attached: AttachedFiles | null): OpenDatabase {
+function databaseOn(connection: sqlite.DatabaseSync, attached: AttachedCatalog | null): OpenDatabase {
   const prepared = new KyselyConnection(connection, (execute) => execute());
   const own: SqliteDatabase = {
     prepare(text) {
@@ -329,7 +212,7 @@ function runEachOn(prepared: SqliteDatabase): NonNullable<OpenDatabase['runEach'
   };
 }
 
-function catalogFilesOf(path: string, attached: AttachedFiles): CatalogFiles {
+function catalogFilesOf(path: string, attached: AttachedCatalog): CatalogFiles {
   return {
     path,
     tryLock: () => tryImportLock(path),

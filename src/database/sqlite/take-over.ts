@@ -3,13 +3,15 @@ import { dirname } from 'node:path';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import type { OpenDatabase } from '../database.ts';
 import { findLastRelease } from '../event-log.ts';
-import { migrate, type MigrateOptions } from '../migrations/migrator.ts';
 import { sql } from 'kysely';
-import { catalogPath, newCatalogName } from './catalog-files.ts';
 import { makeLike, syncToDisk } from './durable-files.ts';
 import { keepFiles, lockReplaced, removeFile, replaceFile, type ReplacedFile } from './replaced-database.ts';
-import { FORMER_TABLE, formerAccessFile, hasTable } from './sqlite-files.ts';
+import { catalogPath, formerAccessFile, newCatalogName } from './file-names.ts';
+import { FORMER_TABLE, hasTable, makePrivateFile } from './sqlite-files.ts';
 import { openSqlite, openStaged } from './sqlite.ts';
+
+/** Upgrades a database, and returns the names of the migrations that ran. */
+type Migrate = (database: OpenDatabase) => Promise<string[]>;
 
 /**
  * Upgrades a database of version 1.3, whose catalog had the address, and which had partners and keys beside it. Both are
@@ -25,7 +27,7 @@ export async function takeOver(
   database: OpenDatabase,
   path: string,
   clock: Clock,
-  options: MigrateOptions,
+  { migrate, onKept }: { readonly migrate: Migrate; readonly onKept: (files: readonly string[]) => void },
 ): Promise<string[]> {
   await database.close();
   const staged = `${path}.upgrading`;
@@ -35,7 +37,7 @@ export async function takeOver(
     catalog.connection?.exec('pragma journal_mode = wal');
     for (const file of [catalog, access]) file.close();
     openUpgraded(database, path);
-    return migrate(database, clock, options);
+    return migrate(database);
   }
   const name = newCatalogName(path, 0);
   const catalogFile = catalogPath(path, name);
@@ -43,9 +45,10 @@ export async function takeOver(
   try {
     // Left by a killed upgrade.
     removeFile(staged);
+    for (const file of [staged, catalogFile]) makePrivateFile(file);
     catalog.connection.prepare('vacuum into ?').run(catalogFile);
     access.connection.prepare('vacuum into ?').run(staged);
-    const ran = await upgradeFiles(staged, catalogFile, name, clock, options);
+    const ran = await upgradeFiles(staged, catalogFile, name, migrate);
     for (const file of [staged, catalogFile]) {
       makeLike(file, access.path);
       syncToDisk(file);
@@ -55,7 +58,7 @@ export async function takeOver(
     isDone = true;
     syncToDisk(dirname(path));
     removeFile(access.path);
-    options.onKept?.(kept);
+    onKept(kept);
     return ran;
   } finally {
     catalog.close();
@@ -80,15 +83,9 @@ function lockBoth(path: string): [ReplacedFile, ReplacedFile] {
   }
 }
 
-async function upgradeFiles(
-  log: string,
-  catalog: string,
-  name: string,
-  clock: Clock,
-  options: MigrateOptions,
-): Promise<string[]> {
+async function upgradeFiles(log: string, catalog: string, name: string, migrate: Migrate): Promise<string[]> {
   await using staged = openStaged(log, catalog);
-  return await upgradeStaged(staged, name, clock, options);
+  return await upgradeStaged(staged, name, migrate);
 }
 
 /**
@@ -96,13 +93,8 @@ async function upgradeFiles(
  *
  * @returns the names of the migrations that ran.
  */
-export async function upgradeStaged(
-  staged: OpenDatabase,
-  name: string,
-  clock: Clock,
-  options: MigrateOptions,
-): Promise<string[]> {
-  const ran = await migrate(staged, clock, { ...options, beforeUpgrade: async () => undefined });
+export async function upgradeStaged(staged: OpenDatabase, name: string, migrate: Migrate): Promise<string[]> {
+  const ran = await migrate(staged);
   const last = await findLastRelease(staged);
   if (last !== null) await sql`update access.events set file = ${name} where at = ${last.at}`.execute(staged.kysely);
   return ran;
