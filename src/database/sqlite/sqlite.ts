@@ -122,7 +122,7 @@ function prepareLog(
 function refuseLonePart(connection: sqlite.DatabaseSync, path: string): void {
   const isCatalog = hasTable(connection, 'index_blocks', 'access');
   // Version 1.3 had this table beside partners and keys.
-  if (!isCatalog && !hasTable(connection, 'grant_changes', 'access')) return;
+  if (!isCatalog && !hasTable(connection, 'revisions', 'access')) return;
   const lost = isCatalog
     ? 'a catalog without its partners and keys'
     : 'partners and keys of version 1.3 without their catalog';
