@@ -19,8 +19,8 @@ export interface Tables {
   'catalog.suppliers': SupplierRow;
   'catalog.supplier_certifications': { supplier_id: string; abbreviation: string };
   'catalog.supplier_city_services': { supplier_id: string; city_service_id: string };
-  'catalog.supplier_lead_entities': { lead_entity_id: string; supplier_id: string; since_publication: number };
-  'catalog.supplier_coops': { coop_id: string; supplier_id: string; since_publication: number };
+  'catalog.supplier_lead_entities': { lead_entity_id: string; supplier_id: string; since_release: number };
+  'catalog.supplier_coops': { coop_id: string; supplier_id: string; since_release: number };
   'catalog.contracts': ContractRow;
   'catalog.contract_suppliers': { contract_id: string; supplier_id: string };
   'catalog.contract_city_services': { contract_id: string; city_service_id: string };
@@ -93,7 +93,7 @@ interface PublishedRow {
   /** Hash of the imported line: if equal, the line need not be parsed. Empty if unknown. */
   line_hash: string;
   /** The release that last changed the served record. `updated_since` is converted to a release and compared. */
-  changed_publication: number;
+  changed_release: number;
   /** The `updated_at` from the first import; null once a release's timestamp replaced it. */
   updated_at: string | null;
 }
@@ -120,9 +120,9 @@ export interface SolicitationRow extends PublishedRow {
   status: 'draft' | 'open' | 'closed' | 'awarded' | 'cancelled';
   close_at: string | null;
   /** The release whose timestamp is `updated_at`, unless the record brought its own. */
-  updated_publication: number;
+  updated_release: number;
   /** The release that last changed the detail. 0 if a version before 1.3 imported it. */
-  detail_publication: number;
+  detail_release: number;
   /** The list item, without its closing brace. */
   document: string;
   /** The fields that the detail adds: begins with a comma, no closing brace. */

@@ -127,7 +127,7 @@ const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms }
       texts: [title, reference_number, description],
       terms: [
         ...changedTerms(row),
-        ...detailChangeTerms(row.detail_publication),
+        ...detailChangeTerms(row.detail_release),
         facetTerm('status', row.status),
         facetTerm('lead_entity', row.lead_entity_id),
         ...closeAt,
@@ -156,8 +156,8 @@ function facetTerms(facet: Facet, values: readonly string[]): string[] {
   return values.map((value) => facetTerm(facet, value));
 }
 
-function changedTerms({ changed_publication }: { readonly changed_publication: number }): string[] {
-  return [ALL, ...changeTerms(changed_publication)];
+function changedTerms({ changed_release }: { readonly changed_release: number }): string[] {
+  return [ALL, ...changeTerms(changed_release)];
 }
 
 function slicer(name: string, width: number): (value: number) => string[] {

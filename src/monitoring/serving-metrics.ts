@@ -95,7 +95,7 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     () => directory.state.losses,
   );
   gauge(
-    'pds_last_publication_timestamp_seconds',
+    'pds_last_release_timestamp_seconds',
     'Unix timestamp of the last catalog release; 0 before the first',
     async () => Date.parse(await lastRelease()) / 1000,
   );

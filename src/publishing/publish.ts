@@ -211,7 +211,7 @@ async function settleUpdatedAt(context: ImportContext, clock: Clock): Promise<st
   if (latestUpdatedAt <= now) return latestUpdatedAt;
   for (const kind of emptyKinds) {
     await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
-      where changed_publication = ${release} and updated_at > ${now}`.execute(database.kysely);
+      where changed_release = ${release} and updated_at > ${now}`.execute(database.kysely);
   }
   return now;
 }

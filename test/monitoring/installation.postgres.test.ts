@@ -147,7 +147,7 @@ describe('the admin port shows', () => {
     await expect.poll(() => sample('pds_database_version_age_seconds'), SOON).toBeGreaterThan(2);
     expect(await sample('pds_ready')).toBe(0);
     // The last release is still known.
-    expect(await sample('pds_last_publication_timestamp_seconds')).toBeGreaterThan(0);
+    expect(await sample('pds_last_release_timestamp_seconds')).toBeGreaterThan(0);
     expect((await getAdmin(admin, '/livez')).status).toBe(200);
     proxy.thaw();
     await expect.poll(async () => (await readReadiness(admin)).status, SOON).toBe(200);

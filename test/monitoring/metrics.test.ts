@@ -154,12 +154,12 @@ describe('a scrape shows', () => {
     expect(samples.get('pds_database_version_age_seconds')).toBeLessThan(3);
     const lastEvent = async () => Date.parse(await readLastEvent(made.database)) / 1000;
     expect(samples.get('pds_last_event_timestamp_seconds')).toBe(await lastEvent());
-    expect(samples.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(publishedAt) / 1000);
+    expect(samples.get('pds_last_release_timestamp_seconds')).toBe(Date.parse(publishedAt) / 1000);
     const again = await publishLines(made.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
     const last = await lastEvent();
     let later = await scrape(admin);
     while (later.get('pds_last_event_timestamp_seconds') !== last) later = await scrape(admin);
-    expect(later.get('pds_last_publication_timestamp_seconds')).toBe(Date.parse(again.timestamp ?? '') / 1000);
+    expect(later.get('pds_last_release_timestamp_seconds')).toBe(Date.parse(again.timestamp ?? '') / 1000);
   });
 
   test('the time of the last backup, which PostgreSQL does not have', async () => {

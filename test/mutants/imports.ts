@@ -47,8 +47,8 @@ export const IMPORTS: readonly Mutant[] = [
     name: 'a renamed lead entity leaves the release of its solicitations as it was',
     breaks: SYNC,
     file: 'src/publishing/write/render-row.ts',
-    original: 'changed_publication: isUpdated || !isServedAlike ? release : stored.changed_publication,',
-    replacement: 'changed_publication: isUpdated ? release : stored.changed_publication,',
+    original: 'changed_release: isUpdated || !isServedAlike ? release : stored.changed_release,',
+    replacement: 'changed_release: isUpdated ? release : stored.changed_release,',
     tests: RELEASE,
   },
   {

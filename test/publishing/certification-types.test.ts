@@ -22,7 +22,7 @@ async function served() {
   const [preview, all] = [row.certifications_preview, row.certifications_all].map((text) =>
     (JSON.parse(text) as string[]).join(''),
   );
-  return { preview, all, release: row.changed_publication };
+  return { preview, all, release: row.changed_release };
 }
 
 test.each([

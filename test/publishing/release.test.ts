@@ -42,10 +42,10 @@ async function rowOf(kind: 'suppliers' | 'contracts' | 'solicitations', id: stri
   const releases = await kysely.selectFrom('catalog.releases').selectAll().execute();
   const timestamps = new Map(releases.map(({ number, at }) => [number, at]));
   const row = await kysely.selectFrom(`catalog.${kind}`).selectAll().where('id', '=', id).executeTakeFirstOrThrow();
-  const { updated_publication: updated = row.changed_publication } = row as Partial<SolicitationRow>;
+  const { updated_release: updated = row.changed_release } = row as Partial<SolicitationRow>;
   return {
     document: JSON.parse(`${row.document}}`) as Record<string, unknown>,
-    changedAt: timestamps.get(row.changed_publication),
+    changedAt: timestamps.get(row.changed_release),
     updatedAt: row.updated_at ?? timestamps.get(updated),
   };
 }

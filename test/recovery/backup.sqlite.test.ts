@@ -164,8 +164,8 @@ test('both files of a backup are from the same moment, despite concurrent import
       ask(
         target,
         'catalog',
-        `select count(*) from (select changed_publication as number from contracts
-          union all select changed_publication from suppliers union all select changed_publication from solicitations)
+        `select count(*) from (select changed_release as number from contracts
+          union all select changed_release from suppliers union all select changed_release from solicitations)
           where number not in (select number from releases)`,
       ),
     ).toBe(0);

@@ -3,7 +3,7 @@ import { statementsOf, type GroupSchema } from './schema.ts';
 const INDEXED_TABLES = ['suppliers', 'contracts', 'solicitations'] as const;
 
 const RECORD = `position POSITION primary key, id TEXT not null unique, line_hash TEXT not null,
-  changed_publication bigint not null, updated_at TEXT, document text not null`;
+  changed_release bigint not null, updated_at TEXT, document text not null`;
 
 const namedRefTable = (table: string): string =>
   `create table catalog.${table} (id TEXT primary key, name text not null, document text not null)`;
@@ -15,7 +15,7 @@ index catalog.${table} (${owner})`;
 /** Which suppliers the contracts of an owner show, since when. */
 const visibilityTable = (table: string, owner: string): string => `
 create table catalog.${table} (
-  ${owner} TEXT not null, supplier_id TEXT not null, since_publication bigint not null,
+  ${owner} TEXT not null, supplier_id TEXT not null, since_release bigint not null,
   primary key (supplier_id, ${owner}));
 index catalog.${table} (${owner}, supplier_id)`;
 
@@ -36,7 +36,7 @@ create table catalog.suppliers (${RECORD},
 create table catalog.contracts (${RECORD}, lead_entity_id TEXT not null, coop_id TEXT);
 create table catalog.solicitations (${RECORD},
   detail text not null, ref bigint not null, lead_entity_id TEXT not null, status text not null, close_at TEXT,
-  updated_publication bigint not null, detail_publication bigint not null);
+  updated_release bigint not null, detail_release bigint not null);
 index catalog.contracts (lead_entity_id, coop_id);
 index catalog.contracts (coop_id, lead_entity_id);
 index catalog.solicitations (lead_entity_id);
@@ -56,11 +56,20 @@ index catalog.departures (owner, kind, release);
 index catalog.departures (release);
 `;
 
+/** Version 1.3 called a release a publication. */
+const renamed = (table: string, column: string): string =>
+  `alter table catalog.${table} rename column ${column}_publication to ${column}_release`;
+
 const UPGRADE = `
 ${RELEASES};
 insert into catalog.releases (number, at) select number, instant from catalog.publications;
 drop table catalog.publications;
 drop table catalog.feed;
+${INDEXED_TABLES.map((table) => renamed(table, 'changed')).join(';\n')};
+${renamed('solicitations', 'updated')};
+${renamed('solicitations', 'detail')};
+${renamed('supplier_lead_entities', 'since')};
+${renamed('supplier_coops', 'since')};
 `;
 
 /** Compressing bitmaps takes longer than writing them, and saves two percent. */

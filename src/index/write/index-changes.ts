@@ -150,10 +150,10 @@ export class IndexChanges<K extends IndexedKind> {
 
   /** Marks a record as changed by a release without changing its other terms. */
   markChanged(before: StoredRow[IndexedKind], release: number): void {
-    const { position, changed_publication: changed } = before;
+    const { position, changed_release: changed } = before;
     this.changeTerms(position, changeTerms(changed), changeTerms(release));
-    if ('detail_publication' in before)
-      this.changeTerms(position, detailChangeTerms(before.detail_publication), detailChangeTerms(release));
+    if ('detail_release' in before)
+      this.changeTerms(position, detailChangeTerms(before.detail_release), detailChangeTerms(release));
   }
 
   changeTerms(position: number, before: readonly string[], after: readonly string[]): void {

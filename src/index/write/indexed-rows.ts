@@ -79,7 +79,7 @@ async function withLinks<Row extends { id: string }>(
   const pathsOfOwners = shownBy('suppliers').map(([owner]) => {
     const { suppliers, column } = OWNERS[owner];
     // The terms of the owners: a prefix, and the id.
-    return sql`select supplier_id, ${facetTerm(owner, '')} || ${sql.ref(column)} as owner, since_publication as since
+    return sql`select supplier_id, ${facetTerm(owner, '')} || ${sql.ref(column)} as owner, since_release as since
       from ${sql.raw(suppliers)} where ${isAmong}`;
   });
   const allPaths = sql<SupplierPath & { supplier_id: string }>`${sql.join(pathsOfOwners, sql` union all `)}`;

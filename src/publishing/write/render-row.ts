@@ -20,7 +20,7 @@ import type { Entry, RowOf, StoredRecord } from './stored-records.ts';
 /** The columns that are rendered from a record and what it embeds. `RecordWriter` adds the others. */
 export type RenderedColumns<K extends Kind> = Omit<
   RowOf<K>,
-  'position' | 'line_hash' | 'changed_publication' | 'updated_at' | 'updated_publication' | 'detail_publication'
+  'position' | 'line_hash' | 'changed_release' | 'updated_at' | 'updated_release' | 'detail_release'
 >;
 
 type Renderer<K extends Kind> = (record: RecordOf[K]) => RenderedColumns<K>;
@@ -132,13 +132,13 @@ export function rowOf(context: ImportContext, kind: Kind, change: RenderedChange
   const { release } = context;
   if (before === null) {
     if (typeof entry?.position !== 'number') throw new Error(`no position was planned for ${change.key}`);
-    const bookkeeping = { position: entry.position, line_hash: entry.lineHash, changed_publication: release };
+    const bookkeeping = { position: entry.position, line_hash: entry.lineHash, changed_release: release };
     const updated_at = importedUpdatedAt(context, kind, entry.updatedAt);
     return {
       ...columns,
       ...bookkeeping,
       updated_at,
-      ...(kind === 'solicitations' && { updated_publication: release, detail_publication: release }),
+      ...(kind === 'solicitations' && { updated_release: release, detail_release: release }),
     };
   }
   const stored = before.row as StoredRecord<IndexedKind>['row'];
@@ -152,13 +152,13 @@ export function rowOf(context: ImportContext, kind: Kind, change: RenderedChange
     ...columns,
     position: stored.position,
     line_hash: entry?.lineHash ?? stored.line_hash,
-    changed_publication: isUpdated || !isServedAlike ? release : stored.changed_publication,
+    changed_release: isUpdated || !isServedAlike ? release : stored.changed_release,
     updated_at: isUpdated ? null : stored.updated_at,
-    ...('updated_publication' in stored && {
-      updated_publication: isUpdated ? release : stored.updated_publication,
-      detail_publication:
+    ...('updated_release' in stored && {
+      updated_release: isUpdated ? release : stored.updated_release,
+      detail_release:
         isServedAlike && !isUpdated && valueOf(stored, 'detail') === valueOf(columns, 'detail')
-          ? stored.detail_publication
+          ? stored.detail_release
           : release,
     }),
   };

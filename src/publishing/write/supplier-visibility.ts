@@ -9,7 +9,7 @@ import { recordDepartures } from './departures.ts';
 interface Path {
   readonly owner: string;
   readonly supplier_id: string;
-  readonly since_publication: number;
+  readonly since_release: number;
   readonly position: number;
 }
 
@@ -33,22 +33,22 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
     const stored = sql`select ${owner} as owner, supplier_id from ${path}`;
     // A set difference is computed once, whatever table sizes the planner assumes.
     const { rows: added } = await sql<Path>`
-      select pair.owner, pair.supplier_id, cast(${release} as bigint) as since_publication, supplier.position
+      select pair.owner, pair.supplier_id, cast(${release} as bigint) as since_release, supplier.position
       from (${named} except ${stored}) as pair
       join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
     // With the suppliers that this release removes, which have no position.
     const { rows: removed } = await sql<Omit<Path, 'position'> & { readonly position: number | null }>`
-      select pair.owner, pair.supplier_id, known.since_publication, supplier.position
+      select pair.owner, pair.supplier_id, known.since_release, supplier.position
       from (${stored} except ${named}) as pair
       join ${path} as known on known.supplier_id = pair.supplier_id and known.${owner} = pair.owner
       left join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
-    const rows = added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_publication: release }));
+    const rows = added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_release: release }));
     await insertRows(database, table, rows);
     await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
     const departed = removed.map((pair) => ({ id: pair.supplier_id, owner: ownerKey(ownerKind, pair.owner) }));
     await recordDepartures(context, 'suppliers', departed);
     const termsOf = (path: Omit<Path, 'position'>): string[] =>
-      pathTerms({ owner: facetTerm(ownerKind, path.owner), since: path.since_publication });
+      pathTerms({ owner: facetTerm(ownerKind, path.owner), since: path.since_release });
     for (const pair of added) index.changeTerms(pair.position, [], termsOf(pair));
     await index.writeIfLarge();
     for (const pair of removed) if (pair.position !== null) index.changeTerms(pair.position, termsOf(pair), []);

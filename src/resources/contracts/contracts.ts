@@ -63,6 +63,6 @@ export function registerContracts(v1: FastifyInstance, services: RouteServices, 
 }
 
 export const listedContracts = indexed('contracts', {
-  text: withUpdatedAt(sql<string>`record.document`, 'changed_publication'),
+  text: withUpdatedAt(sql<string>`record.document`, 'changed_release'),
   bytes: sql<number>`octet_length(record.document)`,
 });

@@ -123,7 +123,7 @@ const isOpen = sql<SqlBool>`record.status = 'open'
   and (record.close_at is null or record.close_at > ${parameter('now')})`;
 
 const finished = (document: RawBuilder<string>): RawBuilder<string> =>
-  withUpdatedAt(document, 'updated_publication', isOpen);
+  withUpdatedAt(document, 'updated_release', isOpen);
 
 const closesAt = sql<string | null>`case when record.status = 'open' and record.close_at > ${parameter('now')}
   then record.close_at end`;

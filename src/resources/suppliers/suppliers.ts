@@ -90,7 +90,7 @@ export function registerSuppliers(
 }
 
 const textWith = (certifications: RawBuilder<string>): RawBuilder<string> =>
-  withUpdatedAt(sql<string>`record.document || ',"certifications":' || ${certifications}`, 'changed_publication');
+  withUpdatedAt(sql<string>`record.document || ',"certifications":' || ${certifications}`, 'changed_release');
 
 export const listedSuppliers = indexed('suppliers', {
   text: textWith(sql<string>`record.certifications_preview`),
