@@ -1,11 +1,12 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
-import { changeCatalog } from '../../src/database/catalog-change.ts';
+import { changeCatalog, excludingImports } from '../../src/database/catalog-change.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { findLastRelease } from '../../src/database/event-log.ts';
+import { findLastRelease, lockLog } from '../../src/database/event-log.ts';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
@@ -119,6 +120,16 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
     expect(await nameIn(database)).toBe('B');
     await rollback(keeping(5), { clock, release: 1 });
     expect(await nameIn(database)).toBe('A');
+  });
+
+  test('no import can begin until a reset is committed', async () => {
+    await publishName('A');
+    await excludingImports(database, {}, async (transaction) => {
+      await lockLog(transaction, clock);
+      await setImmediate();
+      expect(database.catalogFiles?.tryLock()).toBeNull();
+    });
+    database.catalogFiles?.tryLock()?.[Symbol.dispose]();
   });
 
   test('a rollback that waited for an import which changed nothing goes back', async () => {
