@@ -9,8 +9,14 @@ const MAX_ALONE_MS = 30_000;
 /** A replica that was current this long before the last poll of the primary follows it, not another that was lost. */
 const FOLLOWING_MS = 5_000;
 
+/** Replaced by a new object whenever the newest revision changes: a read can detect that another overtook it. */
+interface Newest {
+  /** Null while unknown: then the replica is not used. */
+  readonly revision: Revision | null;
+}
+
 /**
- * Routes reads to the replica if it is known to be at the revision last polled from the primary, else to the primary. If
+ * Routes reads to the replica if it is known to be at the newest revision read from the primary, else to the primary. If
  * the replica responds at another revision or fails (replication can cancel its queries), the primary runs the statement
  * instead. So a replica's response is no staler than a cached one can be.
  *
@@ -22,8 +28,7 @@ const FOLLOWING_MS = 5_000;
 export class ReadRouter {
   readonly #primary: ServerPool;
   readonly #replica: ServerPool | null;
-  /** The revision last polled from the primary; null while unknown: then the replica is not used. */
-  #newest: Revision | null = null;
+  #newest: Newest = { revision: null };
   /** When the last successful poll of the primary began. */
   #polledAtMs = -Infinity;
   /** The revision last read from the replica; null before the first response and after a failure. */
@@ -52,7 +57,10 @@ export class ReadRouter {
         this.#replicaRevision = null;
       }
     }
-    return this.#primary.query(statement);
+    const before = this.#newest;
+    const result = await this.#primary.query(statement);
+    this.#setNewest(revisionOf(result), before);
+    return result;
   }
 
   /**
@@ -65,15 +73,14 @@ export class ReadRouter {
     const startedAtMs = performance.now();
     if (this.#replica !== null) void this.#probeReplica(this.#replica);
     const { revision } = await this.#primary.probe();
-    // Not if a client has seen newer data since the poll began.
-    if (this.#newest === before) this.#newest = revision;
+    this.#setNewest(revision, before);
     this.#polledAtMs = startedAtMs;
     return revision;
   }
 
   /** A client has seen newer data: bypasses the replica until the primary's revision has been read again. */
   bypassReplicas(): void {
-    this.#newest = null;
+    this.#newest = { revision: null };
   }
 
   servers(): ServerState[] {
@@ -103,7 +110,7 @@ export class ReadRouter {
   }
 
   get #isReplicaCurrent(): boolean {
-    return this.#replicaRevision !== null && this.#replicaRevision === this.#newest;
+    return this.#replicaRevision !== null && this.#replicaRevision === this.#newest.revision;
   }
 
   #mayUseReplica(source: ReadSource): boolean {
@@ -113,7 +120,8 @@ export class ReadRouter {
 
   /** Whether a server at this revision lacks changes. It affects only which server is read from next. */
   #isBehind(revision: Revision | null): boolean {
-    return revision !== null && this.#newest !== null && revision < this.#newest;
+    const newest = this.#newest.revision;
+    return revision !== null && newest !== null && revision < newest;
   }
 
   #isCurrentIn(result: pg.QueryResult): boolean {
@@ -121,15 +129,22 @@ export class ReadRouter {
     if (revision === null) return true;
     if (this.#isBehind(revision)) return false;
     this.#setReplicaRevision(revision);
-    return revision === this.#newest;
+    return revision === this.#newest.revision;
   }
 
   #setReplicaRevision(revision: Revision): void {
     this.#replicaRevision = revision;
+    const newest = this.#newest.revision;
     const mayBeAhead = this.#isPrimaryDown && this.#polledAtMs - this.#currentAtMs < FOLLOWING_MS;
     // The last changes before the primary went down may have reached the replica but not this process.
-    if (mayBeAhead && this.#newest !== null && revision > this.#newest) this.#newest = revision;
-    if (revision === this.#newest) this.#currentAtMs = performance.now();
+    if (mayBeAhead && newest !== null && revision > newest) this.#newest = { revision };
+    if (revision === this.#newest.revision) this.#currentAtMs = performance.now();
+  }
+
+  /** Makes a revision read from the primary the newest, if that is still `before`, as it was when the read began. */
+  #setNewest(revision: Revision | null, before: Newest): void {
+    if (revision === null || this.#newest !== before || revision === before.revision) return;
+    this.#newest = { revision };
   }
 
   async #probeReplica(replica: ServerPool): Promise<void> {
