@@ -62,7 +62,7 @@ async function replaceBy(database: OpenDatabase, directory: string): Promise<Imp
   return publish(database, await listSources(directory), { clock: Date.now, ...allowed });
 }
 
-describe('an export', { timeout: 120_000 }, () => {
+describe('an export', { timeout: 300_000 }, () => {
   test('of any catalog can be imported again without a change, and undoes any import that came after it', async () => {
     const { database } = made;
     const replacing = { replace: true, allowRemovals: true };

@@ -160,11 +160,13 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
     await backUp();
     await files.use((database) => renameCity(database, 'Renamed since'));
     tamper('access', 'delete from migrations');
-    const before = [...contents().keys()];
+    // A reader leaves SQLite's shared memory.
+    const names = () => [...contents().keys()].filter((name) => !name.endsWith('-shm'));
+    const before = names();
     const { code, stderr } = await restore('--access');
     expect(stderr).toContain('it lists no migration');
     expect(code).toBe(1);
-    expect([...contents().keys()]).toEqual(before);
+    expect(names()).toEqual(before);
     expect(await files.use(cityNames)).toEqual(['Renamed since', 'City of B']);
   });
 });
