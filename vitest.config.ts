@@ -43,7 +43,7 @@ const ONLY_IN_ALL = [
   // Sync with many clients while several processes write.
   'test/sync/{clients-without-watermarks,concurrent-writers,mirrors}.test.ts',
   // Import thousands of records.
-  'test/publishing/{busy-wal.sqlite,large-import}.test.ts',
+  'test/publishing/large-import.test.ts',
   // Starts services, and stops them under load.
   'test/http/serving-process.sqlite.test.ts',
   // Waits for many intervals of a second.
@@ -66,12 +66,12 @@ const ONLY_AT_NIGHT = [
   'test/load/every-filter.test.ts',
   // Copies a large database.
   'test/recovery/transfer.both.test.ts',
-  // Load the portal's pages at many widths and with many keys; `portal/explorer` and `portal/demo` load each once.
-  'test/portal/{explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
+  // Load the portal's pages at many widths and with many keys; `portal/explorer` loads the explorer once.
+  'test/portal/{demo,explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
   // Run each program of the guides, also against services that fail in many ways.
   'test/portal/{copy-examples,examples,failing-programs}.sqlite.test.ts',
-  // Send thousands of random requests.
-  'test/fuzz/http-surface.test.ts',
+  // Send thousands of random requests, and random import files.
+  'test/fuzz/{http-surface,import-format}.test.ts',
   // Imports hundreds of megabytes, built to exhaust memory.
   'test/publishing/hostile-files.sqlite.test.ts',
   // Compare the times of small and large inputs.
@@ -86,11 +86,16 @@ const ONLY_AT_NIGHT = [
   'test/recovery/{restore-killed,restore-refused,upgrade-killed}.sqlite.test.ts',
   // Fill small disks again and again.
   'test/faults/disk-full.test.ts',
-  // Wait for services that hang behind nginx, and for windows of a limit that services share.
+  // Wait for services that hang behind nginx, for windows of a limit that services share, and for Redis to fail.
   'test/http/redis-rate-limiter.sqlite.test.ts',
+  'test/rate-limiting/redis-faults.sqlite.test.ts',
   'test/operating/nginx.sqlite.test.ts',
-  // Checks alerts, dashboards and settings with the programs that load them.
-  'test/monitoring/ops-files.sqlite.test.ts',
+  // Run the longer procedures of the operators' guide; `operating/documents.sqlite` runs its commands.
+  'test/operating/{procedures.sqlite,converting.sqlite,documents.postgres}.test.ts',
+  // Runs services of the version before beside its database; `database/migration-steps` upgrades one.
+  'test/upgrade/upgrade.test.ts',
+  // Check alerts, dashboards and settings with the programs that load them, and metrics of servers that fail.
+  'test/monitoring/{ops-files.sqlite,installation.postgres}.test.ts',
   // Runs the steps of the image in a folder.
   'tools/test/image.sqlite.test.ts',
   // Loads exported lists into spreadsheets and tools.
@@ -102,19 +107,21 @@ const ONLY_AT_NIGHT = [
  * after `!` test SQL, or errors of the drivers. `conformance/engines.both.test.ts` compares the responses of both databases.
  */
 const ON_SQLITE = [
-  'test/commands/!(*.postgres|check|creates-nothing|find|usage).test.ts',
+  'test/commands/!(*.postgres|check|find|usage).test.ts',
   'test/conformance/{certification-filter,isolation,model-agreement,schemas,streams}.test.ts',
-  'test/faults/{descriptors,ending-key}.test.ts',
+  'test/faults/{descriptors,ending-key,interrupted-commands,kills}.test.ts',
   'test/fuzz/*.test.ts',
   'test/http/*.test.ts',
   'test/monitoring/metrics.test.ts',
-  'test/paging/{cut-streams,failing-streams}.test.ts',
+  'test/paging/{cut-streams,failing-streams,page-size}.test.ts',
+  'test/recovery/{index-damage,reindex}.test.ts',
   'test/security/!(*.postgres|additional-columns).test.ts',
+  'test/sync/clients-without-watermarks.test.ts',
   'test/usage/usage-process.test.ts',
 ];
 
 /** Tests that run on PostgreSQL, and on SQLite only at night: they start many processes, and the engines hardly differ in them. */
-const ON_POSTGRES = ['test/upgrade/upgrade.test.ts', 'test/index/{one-state,rebuilt-blocks}.test.ts'];
+const ON_POSTGRES = ['test/index/{one-state,rebuilt-blocks}.test.ts'];
 
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
 const SET = process.env['TEST_SET'];
