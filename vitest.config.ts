@@ -127,7 +127,8 @@ const ON_POSTGRES = ['test/index/{one-state,rebuilt-blocks}.test.ts'];
 const SET = process.env['TEST_SET'];
 const isDefaultSet = SET === 'default';
 const isNightly = SET === 'nightly';
-const LEFT_OUT = [...(isDefaultSet ? ONLY_IN_ALL : []), ...(isDefaultSet || SET === 'all' ? ONLY_AT_NIGHT : [])];
+const isByDay = isDefaultSet || SET === 'all';
+const LEFT_OUT = [...(isDefaultSet ? ONLY_IN_ALL : []), ...(isByDay ? ONLY_AT_NIGHT : [])];
 
 /** Files with tests that run more examples at night (`test/support/runs.ts`). */
 const RUN_MORE = isNightly
@@ -190,7 +191,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'sqlite',
-          ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES, ...(isNightly ? [] : ON_POSTGRES)]),
+          ...filesOf('sqlite', [...ALONE, BOTH, POSTGRES, ...(isByDay ? ON_POSTGRES : [])]),
           provide: { engine: 'sqlite' },
           globalSetup: ['test/support/built-portal.ts', 'test/support/bundled-program.ts'],
         },
@@ -199,7 +200,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'postgres',
-          ...filesOf('postgres', [...ALONE, UNIT, SQLITE, ...(isNightly ? [] : ON_SQLITE)]),
+          ...filesOf('postgres', [...ALONE, UNIT, SQLITE, ...(isByDay ? ON_SQLITE : [])]),
           provide: { engine: 'postgres' },
           globalSetup: ['test/support/postgres.ts', 'test/support/bundled-program.ts'],
         },
