@@ -50,6 +50,18 @@ test('is_open becomes false at the millisecond of the deadline, while the status
   }
 });
 
+test('closing_after and closing_before include the deadline itself, to the millisecond', async () => {
+  const [before, after] = [-1, 1].map((ms) => new Date(Date.parse(CLOSE_AT) + ms).toISOString());
+  for (const [filter, count] of [
+    [`closing_before=${CLOSE_AT}`, 1],
+    [`closing_before=${before}`, 0],
+    [`closing_after=${CLOSE_AT}`, 1],
+    [`closing_after=${after}`, 0],
+  ] as const) {
+    expect((await get(`/v1/solicitations?${filter}`)).isOpen, filter).toHaveLength(count);
+  }
+});
+
 test.each(['/v1/solicitations', '/v1/solicitations/sol_1'])(
   'a 304 for %s never hides that a deadline has passed',
   async (path) => {
