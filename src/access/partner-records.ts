@@ -17,7 +17,7 @@ interface PartnerRow extends Pick<Tables['access.partners'], 'name' | 'requests_
   readonly scope: string;
 }
 
-/** What the `partner` can see, as one text. Nothing in it contains a separator. Served by the primary key of grants. */
+/** The scope of the row `partner` as one text, whose parts contain no separator. Served by the primary key of grants. */
 const scopeText = sql<string>`coalesce(partner.everything_since, '') || '|' || coalesce(partner.suspended_at, '')
   || '|' || coalesce(partner.kinds, '*') || '|' || coalesce((
     select string_agg(granted.kind || ' ' || granted.resource_id || ' ' || granted.granted_at, '|')
@@ -33,8 +33,8 @@ export const storedKey: RawBuilder<KeyRow & PartnerRow> = sql<KeyRow & PartnerRo
   where key.id = ${parameter('key_id')}`;
 
 /**
- * What the partner in the parameter `partner_id` can see, if the parameter `scope_event` is not the last change of that;
- * null if it is, and empty for one that was deleted. Served by the primary keys of partners and grants.
+ * The scope of the partner `partner_id`; null if the parameter `scope_event` still names its last change. Empty for a
+ * deleted partner. Served by the primary keys of partners and grants.
  */
 export const newerScope: RawBuilder<string | null> = sql<string | null>`
   case when ${lastScope(parameter('partner_id'))} = ${parameter('scope_event')} then null else coalesce((

@@ -29,7 +29,7 @@ export interface Head {
   readonly scope: EventName;
   /** The last event of all. */
   readonly revision: Revision;
-  /** What the partner can see since `scope`, as `newerScope` returns it. */
+  /** The partner's scope as of the event `scope`, as `newerScope` returns it. */
   readonly newer: string | null;
 }
 

@@ -7,7 +7,7 @@ import { createServer } from '../http/server/server.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import type { ReadinessReport } from './readiness.ts';
 
-/** What is served to administrators. */
+/** The sources of the admin server's responses. */
 interface AdminView {
   readonly readiness: { read(): Promise<ReadinessReport> };
   readonly metrics: Pick<Registry, 'metrics'>;

@@ -54,8 +54,8 @@ export async function readBatch(
   };
   let found = positions;
   const length = Number(positions.at(-1)) - Number(positions[0]);
-  // Positions follow the order of ids in a block only. If others are in between, the number of texts shows it. What is not
-  // served can be in between too: reading much of that would block other requests.
+  // Records of other blocks can be in the range: then the number of texts differs. Records that are not served can be in
+  // it too, and reading many of them would block other requests.
   const maxLength = records.isServed === null ? BLOCK_SIZE : 2 * positions.length;
   const isInRange = isRange && length >= 0 && length < maxLength;
   // Texts of an equal share each fit together, which is known without adding up their sizes.

@@ -66,7 +66,7 @@ export class Snapshots {
     const endsAtMs = performance.now() + MAX_MS;
     let catalog = this.#catalog;
     let source: ReadSource = 'any';
-    /** Where the head was read that named both the catalog and the scope. */
+    /** The source of the head that named both the catalog and the scope; null before the second attempt. */
     let namedBy: ReadSource | null = null;
     for (let attempt = 1; attempt <= 2 || performance.now() < endsAtMs; attempt += 1) {
       const { partner } = callerOf(request);

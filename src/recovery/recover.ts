@@ -81,7 +81,7 @@ export async function appendReset(
   return { timestamp, lastEvent };
 }
 
-/** What the audit trail says of a reset. */
+/** The entry of a reset in the audit trail. */
 export type Change = Pick<AuditEntry, 'action' | 'details'>;
 
 /** Writes what belongs to a reset that is in the log. */

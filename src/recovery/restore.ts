@@ -268,7 +268,7 @@ async function suspendAll(
   return { suspended: namesOf(now), suspendedBefore: namesOf(before) };
 }
 
-/** What stays under other names: also the catalog that the log names, which the next import would delete. */
+/** The files to keep under other names, with the catalog that the log names: the next import would delete it. */
 function filesOf({ path, connection }: ReplacedFile): string[] {
   const names = [path, ...COMPANIONS.map((companion) => path + companion)];
   try {

@@ -93,7 +93,7 @@ function filesOf({ catalogFiles }: Database): CatalogFiles {
 
 const changeOf = (from: number, to: number): Change => ({ action: 'rollback', details: { from, to } });
 
-/** What a rollback would do now. */
+/** The release that a rollback would go back to. */
 interface Target extends Pick<Rollback, 'from' | 'to'> {
   readonly path: string;
   readonly catalog: Pick<ReleaseEvent, 'file' | 'made_from'>;

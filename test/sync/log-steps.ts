@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 
-/* What can happen to the service of `log-world.ts`. */
+/* Random steps for the service of `log-world.ts`. */
 
 export const OWNERS = ['a', 'b'] as const;
 export const KINDS = ['contracts', 'suppliers'] as const;

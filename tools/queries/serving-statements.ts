@@ -164,7 +164,7 @@ function templates(engine: Engine): Template[] {
       departuresById(engine, { kind: 'contracts', owners: '', rows: 1 }),
     ),
     rowsOf('lists', 'All certifications. Cached for the catalog.', readCertifications),
-    rowsOf('lists', 'What an `updated_since` means, before each page of a sync.', {
+    rowsOf('lists', 'Resolves `updated_since`, before each page of a sync.', {
       ...{ statementKey: 'since', columns: SINCE_COLUMNS, build: () => sinceStatement, values: {} },
     }),
     rowsOf('service', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine, '', [])),

@@ -48,7 +48,7 @@ export function lockFileOf(path: string): string {
   return join(dirname(path), `${stem}.import-lock${extension}`);
 }
 
-/** Where version 1.3 stored partners and keys: its catalog had the address. */
+/** The file with the partners and keys of version 1.3, whose catalog was at the database's path. */
 export function formerAccessFile(path: string): string {
   return path.replace(/(\.\w+)?$/, '.access$1');
 }

@@ -2,7 +2,7 @@ import { isIdle, namedOwners, type IdleGrants } from '../../access/grant-check.t
 import { listOwners, withoutOwners } from '../../access/visibility/owners.ts';
 
 /**
- * What the grants of the same partners lose by an import: lead entities and coops that it removes, and the last record
+ * The losses of partners with the same grants by an import: lead entities and coops that it removes, and the last record
  * that a partner sees.
  */
 export function findLostAccess(before: readonly IdleGrants[], after: readonly IdleGrants[]): IdleGrants[] {
