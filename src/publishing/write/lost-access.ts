@@ -2,8 +2,7 @@ import { isIdle, namedOwners, type IdleGrants } from '../../access/grant-check.t
 import { listOwners, withoutOwners } from '../../access/visibility/owners.ts';
 
 /**
- * The losses of partners with the same grants by an import: lead entities and coops that it removes, and the last record
- * that a partner sees.
+ * The grants that name nothing and the partners that see nothing after an import, unless that was so before it.
  */
 export function findLostAccess(before: readonly IdleGrants[], after: readonly IdleGrants[]): IdleGrants[] {
   const earlier = new Map(before.map((idle) => [idle.partner, idle]));
