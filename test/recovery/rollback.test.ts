@@ -367,3 +367,11 @@ describe.skipIf(!isSqlite)('on SQLite', () => {
     expect(stdout).toMatch(/^2 .*release +1 +kept$/m);
   });
 });
+
+test.runIf(isSqlite)('a preview deletes no kept catalog, whatever number of them its settings say', async () => {
+  for (const name of ['A', 'B', 'C']) await publishName(name, keeping(5));
+  const before = files();
+  expect(before).toHaveLength(3);
+  await publishLines(keeping(1), { coops: [{ id: 'co_x', name: 'D' }] }, { dryRun: true });
+  expect(files()).toEqual(before);
+});
