@@ -1,5 +1,6 @@
 import { AssertionError } from 'node:assert';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
@@ -236,6 +237,19 @@ test.each([
     expect(directory.state.losses).toBe(1);
   },
 );
+
+test('lost changes are noticed also if the lookup of a key sees the next change before the poll does', async () => {
+  const uncached = await issueKey(made.database, clock, 'acme', { environment: 'test', lifetimeMs: null });
+  await setPartner(made.database, clock, 'acme', { requestsPerMinute: 10 });
+  await directory.readRevision();
+  await inTransaction(made.database, async (restored) => {
+    const last = sql`(select max(at) from access.events)`;
+    await sql`delete from access.events where at = ${last}`.execute(restored.kysely);
+    await appendEvent(restored, await lockLog(restored, clock), { what: 'partner', partnerId: 1 });
+  });
+  expect(await directory.findByKey(uncached.key)).not.toBeNull();
+  await timeUntil(async () => directory.state.losses === 1);
+});
 
 describe('while the database cannot be read', () => {
   test('cached keys remain valid for 30 s, and others fail', async () => {
