@@ -8,8 +8,10 @@ import type { Database, OpenDatabase } from '../database/database.ts';
 import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
 import { IndexChanges } from '../index/write/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
-import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
-import { pruneLog } from '../database/event-log.ts';
+import { addMilliseconds, DAY_MS, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
+import { pruneLog, readLastEvent } from '../database/event-log.ts';
+import { CHECKED_AT } from '../database/revision.ts';
+import { storeSetting } from '../database/rows.ts';
 import { vacuum } from '../database/vacuum.ts';
 import type { WorkHooks } from '../database/catalog-lock.ts';
 import { ConsentRequiredError, describeConsequences } from './consent.ts';
@@ -80,10 +82,18 @@ export async function publish(
     changeRecords(catalog, sources, { partners, oldest, release }, options),
   );
   const report = { ...result, timestamp: at };
+  if (at === null && dryRun !== true) report.notes.push(...(await recordCheck(database, clock)));
   const changes = changesIn(Object.values(report.kinds)) + report.rerendered;
   const vacuumProblem = dryRun === true ? null : await vacuum(database, changes).catch(() => null);
   if (vacuumProblem !== null) report.notes.push(vacuumProblem);
   return report;
+}
+
+/** Stores when an import found nothing new, without an event, since nobody needs to read anything again. Returns notes. */
+async function recordCheck(database: Database, clock: Clock): Promise<string[]> {
+  const at = latestOf(formatTimestamp(clock()), addMilliseconds(await readLastEvent(database), 1));
+  const stored = storeSetting(database, CHECKED_AT, at).then(() => []);
+  return stored.catch((error: unknown) => [`partners do not see that the data was checked: ${String(error)}`]);
 }
 
 /** SQLite's statements resolve in microtasks: without a pause, a loop over them keeps signals from being handled. */
