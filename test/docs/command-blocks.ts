@@ -91,6 +91,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'docs/operators/partners-and-keys.md': {
     'npx pds partner create acme': 'documents.sqlite',
+    'npx pds explain acme suppliers sup_pa_pictometry_international_6002': 'documents.sqlite',
     'KEY=$(npx pds key issue acme --expires-in 365d --label billing)': 'documents.sqlite',
     'npx pds key rotate aHUQ44AN': 'documents.sqlite',
     'sudo pds key revoke KEY_ID': 'procedures.sqlite',

@@ -1,5 +1,6 @@
 import { CHANGES_PATH, readPiece, type RawPiece } from '../changes.ts';
 import { ForbiddenError, ValidationFailedError } from '../errors.ts';
+import type { Key } from '../generated/types.gen.ts';
 import { getKey } from '../key.ts';
 import { newCursorCheck } from '../lists.ts';
 import { linesOf, NDJSON } from '../streams.ts';
@@ -50,6 +51,8 @@ export interface SyncReport {
   readonly isFirstCopy: boolean;
   /** The copy has everything that was published before it. */
   readonly watermark: string;
+  /** When the service last imported data or found nothing new; null if it has none, or is older than 2.1. */
+  readonly dataCheckedAt: string | null;
 }
 
 /** The service refuses all requests of the key. */
@@ -69,9 +72,10 @@ export class StoppedError extends Error {
 export async function sync(context: SyncContext): Promise<SyncReport> {
   const { store, clock } = context;
   let reset = false;
+  let dataCheckedAt: string | null = null;
   for (let isRepeated = false; ; isRepeated = true) {
     try {
-      await readKey(context);
+      dataCheckedAt = (await readKey(context)).data_checked_at ?? null;
       reset = (await listChanges(context)) || reset;
       await readReferences(context);
       break;
@@ -95,16 +99,16 @@ export async function sync(context: SyncContext): Promise<SyncReport> {
     const report = reports[kind];
     if (report !== null) report[change] += 1;
   }
-  return { kinds: reports, isChanged, reset, isFirstCopy, watermark: String(watermark) };
+  return { kinds: reports, isChanged, reset, isFirstCopy, watermark: String(watermark), dataCheckedAt };
 }
 
 /**
- * Reads what the key can see. A copy has the records of one partner and of its kinds, so if they are others, everything
+ * Reads the key, and what it can see. A copy has the records of one partner and of its kinds, so if they are others, everything
  * is read again.
  *
  * @throws SuspendedError
  */
-async function readKey(context: SyncContext): Promise<void> {
+async function readKey(context: SyncContext): Promise<Partial<Key>> {
   const { transport, store, abort, notify } = context;
   checkStopped(context);
   const key = await getKey(transport, { signal: abort }).catch((error: unknown) => {
@@ -114,10 +118,11 @@ async function readKey(context: SyncContext): Promise<void> {
   });
   const { state } = store;
   const kinds = KINDS.filter((kind) => key.kinds.some((name) => name === kind));
-  if (state.partner === key.partner && state.kinds?.join() === kinds.join()) return;
+  if (state.partner === key.partner && state.kinds?.join() === kinds.join()) return key;
   for (const kind of KINDS.filter((name) => !kinds.includes(name) && state.kinds?.includes(name) !== false))
     notify(`${kind}: not in the copy, because your key has no access to them (403)`);
   store.saveState({ ...readingAgain(state), partner: key.partner, kinds });
+  return key;
 }
 
 /** Everything that a key sees which can read none of the kinds in the feed. */
