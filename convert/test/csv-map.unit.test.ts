@@ -277,7 +277,7 @@ describe('a map with', () => {
         contracts: {
           ...{ file: 'contracts.csv', encoding: 'windows-1252', delimiter: ';' },
           rows: {
-            skip_if: { 'Contract No': ['Subtotal: *', 'Contract No'] },
+            skip_if: { 'Contract No': ['Subtotal: *'] },
             until: { 'Contract No': 'Total: * rows' },
           },
         },

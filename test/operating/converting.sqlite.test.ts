@@ -215,7 +215,10 @@ describe('the script for every week', { timeout: 120_000 }, () => {
     const path = join(folder, name);
     writeFileSync(path, readFileSync(path, 'utf8').replace(from, to));
   };
-  const weeks = (): string[] => readdirSync(join(folder, 'weeks')).filter((name) => name !== 'lock').sort();
+  const weeks = (): string[] =>
+    readdirSync(join(folder, 'weeks'))
+      .filter((name) => name !== 'lock')
+      .sort();
   const run = async (code: number, prefix = values['sudo '] ?? ''): Promise<string> =>
     (await shell.run(WEEKLY, 'sudo -u pds', { ...values, 'sudo -u pds ': prefix }, code)).output;
   /** Runs the documented import of a folder with another one. */

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
 import { ValueError } from '../value-error.ts';
 import type { Workspace } from '../workspace.ts';
-import type { CsvMap, FileMap, RecordMap } from './map-file.ts';
+import { kindsOf, type CsvMap, type FileMap, type RecordMap } from './map-file.ts';
 import { mergeRows, recordKey } from './merge-rows.ts';
 import { quoted, readRows, type Row } from './read-rows.ts';
 import { referencesOf, valueOf } from './values.ts';
@@ -35,15 +35,21 @@ export async function convertCsv(
 ): Promise<void> {
   for (const fileMap of map.files) {
     const file = basename(fileMap.file);
-    for await (const { row, number } of readRows(fileMap, resolve(dirname(mapPath), fileMap.file), report, onRead)) {
+    const path = resolve(dirname(mapPath), fileMap.file);
+    for await (const { row, number, problem } of readRows(fileMap, path, report, onRead)) {
       report.read(`rows of ${file}`);
       const place = `row ${number}`;
       const refuse: Refuse = (kinds, field, columns, { message, value }) => {
         const from = columns.length === 0 ? '' : `column ${quoted(columns)}: `;
         report.refuse({ file, place, field, id: null, reason: `${from}${message}`, value, kinds });
       };
-      for (const { kind, form, record, id } of convertRow(row, fileMap, workspace.check, refuse)) {
-        workspace.addPart(recordKey(kind, id), { form, date: '', json: JSON.stringify(record), file, place });
+      if (problem !== null) refuse(kindsOf({ files: [fileMap] }), '', [], new ValueError(problem));
+      const records = convertRow(row, fileMap, workspace.check, problem === null ? refuse : () => undefined);
+      for (const { kind, form, record, id } of records) {
+        // What the row says counts for nothing, but its record is not whole without it.
+        if (problem !== null && form === 'mention') continue;
+        const json = JSON.stringify(problem === null ? record : null);
+        workspace.addPart(recordKey(kind, id), { form, date: '', json, file, place });
       }
     }
   }

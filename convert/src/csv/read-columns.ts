@@ -38,15 +38,15 @@ async function columnsOf(path: string, encoding: string | null): Promise<Columns
   if (repeated.length > 0)
     throw new InputError(`${path} has the column ${quoted(repeated)} twice; give each a name of its own`);
   const values = new Map(columns.map((column) => [column, new Set<string>()]));
-  /** Rows that are no records: subtotals, the end of the table, column names again; `*` in place of numbers. */
+  /** Rows that are no records: subtotals, and the end of the table; `*` in place of numbers. */
   const totals: { column: string; pattern: string; number: number }[] = [];
   let lastRecord = 0;
   for await (const { cells, number } of parseCsv(path, encoding, delimiter)) {
     const [first = -1, ...others] = cells.flatMap((cell, index) => (cell === '' ? [] : [index]));
-    if (number <= header.number || first === -1) continue;
+    if (number <= header.number || first === -1 || columns.every((name, index) => name === cells[index])) continue;
     const text = cells[first] ?? '';
-    const isTotals = TOTALS.test(text) && (others.length + 1) * 2 <= columns.length;
-    if (totals.length < MAX_VALUES && (isTotals || columns.every((name, index) => name === cells[index]))) {
+    const isSparse = (others.length + 1) * 2 <= columns.length;
+    if (isSparse && TOTALS.test(text) && totals.length < MAX_VALUES) {
       totals.push({ column: columns[first] ?? '', pattern: text.replaceAll(/\d[\d.,:/-]*/g, '*'), number });
       continue;
     }

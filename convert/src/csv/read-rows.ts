@@ -8,8 +8,7 @@ import { DELIMITERS, findHeader, parseCsv, type CsvRow } from './parse-csv.ts';
 export type Row = Readonly<Record<string, string>>;
 
 /**
- * The rows of a file that are records, with their numbers in a spreadsheet. Others are counted, and refused unless the map
- * leaves them out.
+ * The rows of a file that the map does not leave out, with their numbers in a spreadsheet, and why one cannot be trusted.
  *
  * @throws InputError if the columns are not those of the map, or the file is not CSV.
  */
@@ -18,7 +17,7 @@ export async function* readRows(
   path: string,
   report: ConversionReport,
   onRead: (bytes: number) => void,
-): AsyncGenerator<{ row: Row; number: number }> {
+): AsyncGenerator<{ row: Row; number: number; problem: string | null }> {
   const { encoding, skipIf, until, ignored } = map;
   const file = basename(map.file);
   const refuse = (place: string, reason: string): void =>
@@ -28,13 +27,12 @@ export async function* readRows(
   let hasEnded = false;
   for await (const { cells, number } of parseCsv(path, encoding, delimiter, onRead)) {
     const filled = cells.filter((cell) => cell !== '').length;
-    // Spreadsheets save rows that were cleared as separators only.
-    if (filled === 0 || number === header.number) continue;
+    // Spreadsheets save rows that were cleared as separators only; reports repeat the column names on each page.
+    if (filled === 0 || columns.every((column, index) => column === cells[index])) continue;
     const row = Object.fromEntries(columns.map((column, index) => [column, cells[index] ?? '']));
     const isLike = (tests: Cells): boolean => [...tests].some(([column, test]) => test(row[column] ?? ''));
     const isAbove = number < header.number;
     hasEnded ||= !isAbove && isLike(until);
-    const problem = problemOf(cells, columns, ignored);
     if (isAbove) report.dropped(`rows of ${file} above its column names`);
     else if (isLike(skipIf)) report.dropped(`rows of ${file} that rows.skip_if leaves out`);
     else if (hasEnded) {
@@ -42,8 +40,7 @@ export async function* readRows(
       // A subtotal that is taken for the end must not hide the records after it.
       if (filled * 2 > columns.length)
         refuse(`row ${number}`, 'is below rows.until, but mostly filled; leave subtotals out by rows.skip_if');
-    } else if (problem === null) yield { row, number };
-    else refuse(`row ${number}`, problem);
+    } else yield { row, number, problem: problemOf(cells, columns, ignored) };
   }
   if (until.size > 0 && !hasEnded) refuse('', 'has no line like rows.until; it could be cut short');
 }

@@ -73,7 +73,7 @@ const OTHER_NUMBER = /vendor|supplier|phone|fax|account/i;
 /** Numbers of suppliers, which are no names. */
 const ANY_NUMBER = /\b(id|no|num|number|code)\b|#/i;
 
-const NIGP_DESCRIPTION = /(nigp|commodity|class).*(descri|name|title)/i;
+const NIGP_DESCRIPTION = /(nigp|commodity).*(descri|name|title)/i;
 
 /** Words for a blank cell. */
 const NONE = /^(n\/?a|none|null|tb[ad]|unknown|-+)$/i;
@@ -132,7 +132,7 @@ function sketchFile(
   const kind = counts.sort((a, b) => b.count - a.count)[0]?.kind ?? 'contracts';
   const unused = new Set(columns);
   const details = kind === 'contracts' ? supplierFields(unused) : {};
-  const description = takeColumn(unused, NIGP_DESCRIPTION);
+  const description = kind === 'solicitations' ? takeColumn(unused, NIGP_DESCRIPTION) : undefined;
   const none = new Set(columns.flatMap((column) => valuesOf(column).filter((value) => NONE.test(value))));
   const fields: Record<string, unknown> = {};
   for (const [field, type] of Object.entries(fieldsByKind[kind])) {
