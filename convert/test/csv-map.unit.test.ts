@@ -90,9 +90,9 @@ describe('a map with', () => {
       /coops.rows: unknown "skip"; accepted are header_line, skip_if, until/,
     ],
     [
-      'a header above the first row',
-      { kinds: { coops: { file: 'a', fields, rows: { header_line: 0 } } } },
-      /rows.header_line must be the number of a row in a spreadsheet, from 1/,
+      'a text as the header line',
+      { kinds: { coops: { file: 'a', fields, rows: { header_line: '4' } } } },
+      /rows.header_line must be the number of a row in a spreadsheet/,
     ],
     ['a description of a text', contractsOf({ column: 'L', description: 'D' }), /description is for NIGP codes only/],
     [

@@ -155,7 +155,7 @@ test(
     put('portal.csv', `\uFEFF${bids.join('\r\n')}`, 'utf8');
     put('vendors.csv', 'PK\x03\x04\x14\0', 'latin1');
     const sketch = 'npx pds convert csv --sketch contracts.csv portal.csv vendors.csv';
-    expect(await shell.shell(sketch, 1)).toContain('vendors.csv cannot be read: it is a ZIP archive');
+    expect(await shell.shell(sketch, 1)).toContain('vendors.csv cannot be read: it is an archive or a workbook');
     put('vendors.csv', `\uFEFF${vendors.join('\r\n')}`, 'utf16le');
     const map = (await shell.shell(`${sketch} 2>/dev/null`))
       .replace('(choose a time zone, such as America/Chicago)', 'America/Chicago')

@@ -146,8 +146,8 @@ function rowsOf(value: unknown = {}, path: string): Pick<FileMap, 'headerLine' |
   const rows = getObject(value, path);
   refuseUnknown(rows, ['header_line', 'skip_if', 'until'], path);
   const { header_line: headerLine = null } = rows;
-  if (headerLine !== null && !(typeof headerLine === 'number' && Number.isSafeInteger(headerLine) && headerLine > 0))
-    throw new InputError(`${path}.header_line must be the number of a row in a spreadsheet, from 1`);
+  if (headerLine !== null && typeof headerLine !== 'number')
+    throw new InputError(`${path}.header_line must be the number of a row in a spreadsheet`);
   const cellsOf = (key: string): Cells => {
     const columns = Object.entries(getObject(rows[key] ?? {}, `${path}.${key}`));
     return new Map(columns.map(([column, texts]) => [column, matcherOf(getTexts(texts, `${path}.${key}.${column}`))]));

@@ -82,9 +82,7 @@ export async function findHeader(
 
 /** What exports are instead of CSV, whatever their name, by the first bytes. */
 const OTHER_FORMATS: readonly [start: RegExp, name: string][] = [
-  [/^PK\x03\x04/, 'a ZIP archive, such as an Excel workbook'],
-  [/^\xd0\xcf\x11\xe0/, 'an Excel workbook'],
-  [/^\x1f\x8b/, 'compressed by gzip'],
+  [/^(PK\x03\x04|\x1f\x8b|\xd0\xcf\x11\xe0)/, 'an archive or a workbook, such as ZIP, gzip, XLSX or XLS'],
   [/^%PDF/, 'PDF'],
   [/^(\xef\xbb\xbf)?\s*<(!doctype|html|\?xml|table)/i, 'HTML or XML'],
   [/^(\xef\xbb\xbf)?\s*[[{]\s*["[{]/, 'JSON'],
