@@ -115,7 +115,7 @@ describe('rows', () => {
     'co_2;Sand;CLOSED;1;',
     'co_3;Grit;Active;1;',
     'Total: 3;;;3;',
-    'Printed by "Fin"; page 1;',
+    'Printed by Fin; page 1;',
   ].join('\r\n');
   const RULES = { skip_if: { Type: ['closed', 'Draft *'], Id: 'sub*' }, until: { Id: 'TOTAL: *' } };
 
