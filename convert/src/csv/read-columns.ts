@@ -45,7 +45,7 @@ async function columnsOf(path: string, encoding: string | null): Promise<Columns
     const [first = -1, ...others] = cells.flatMap((cell, index) => (cell === '' ? [] : [index]));
     if (number <= header.number || first === -1 || columns.every((name, index) => name === cells[index])) continue;
     const text = cells[first] ?? '';
-    const isSparse = (others.length + 1) * 2 <= columns.length;
+    const isSparse = (others.length + 1) * 2 <= columns.length + 1;
     if (isSparse && TOTALS.test(text) && totals.length < MAX_VALUES) {
       totals.push({ column: columns[first] ?? '', pattern: text.replaceAll(/\d[\d.,:/-]*/g, '*'), number });
       continue;

@@ -38,7 +38,7 @@ export async function* readRows(
     else if (hasEnded) {
       report.dropped(`rows of ${file} from rows.until on`);
       // A subtotal that is taken for the end must not hide the records after it.
-      if (filled * 2 > columns.length)
+      if (filled * 2 > columns.length + 1)
         refuse(`row ${number}`, 'is below rows.until, but mostly filled; leave subtotals out by rows.skip_if');
     } else yield { row, number, problem: problemOf(cells, columns, ignored) };
   }
