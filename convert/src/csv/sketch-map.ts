@@ -132,7 +132,8 @@ function sketchFile(
   const kind = counts.sort((a, b) => b.count - a.count)[0]?.kind ?? 'contracts';
   const unused = new Set(columns);
   const details = kind === 'contracts' ? supplierFields(unused) : {};
-  const description = kind === 'solicitations' ? takeColumn(unused, NIGP_DESCRIPTION) : undefined;
+  const description = kind === 'solicitations' ? columns.find((column) => NIGP_DESCRIPTION.test(column)) : undefined;
+  unused.delete(description ?? '');
   const none = new Set(columns.flatMap((column) => valuesOf(column).filter((value) => NONE.test(value))));
   const fields: Record<string, unknown> = {};
   for (const [field, type] of Object.entries(fieldsByKind[kind])) {
@@ -143,9 +144,7 @@ function sketchFile(
     // An id is made from a column that other fields can use, too.
     if (column !== undefined && field !== 'id' && field !== 'ref') unused.delete(column);
     const values = column === undefined ? [] : valuesOf(column).filter((value) => !none.has(value));
-    const sketched = sketchField(kind, field, type, column ?? CHOOSE_COLUMN, values, details);
-    const isDescribed = type.type === 'nigp' && description !== undefined;
-    fields[field] = isDescribed ? { ...(sketched as object), description } : sketched;
+    fields[field] = sketchField(kind, field, type, column ?? CHOOSE_COLUMN, values, details, description);
   }
   const used = JSON.stringify(fields);
   const ignore = columns.filter(
@@ -175,16 +174,13 @@ function columnOf(kind: Kind, field: string, columns: readonly string[]): string
   );
 }
 
-/** Takes the first column whose header is like all of these. */
-function takeColumn(columns: Set<string>, ...headers: readonly RegExp[]): string | undefined {
-  const found = [...columns].find((column) => headers.every((header) => header.test(column)));
-  if (found !== undefined) columns.delete(found);
-  return found;
-}
-
 /** Takes the columns that describe a contract's supplier, as fields of the supplier. */
 function supplierFields(columns: Set<string>): Record<string, unknown> {
-  const take = (header: RegExp): string | undefined => takeColumn(columns, OF_SUPPLIER, header);
+  const take = (header: RegExp): string | undefined => {
+    const found = [...columns].find((column) => OF_SUPPLIER.test(column) && header.test(column));
+    columns.delete(found ?? '');
+    return found;
+  };
   const [email, website, city, state] = [/e-?mail/i, /web|url/i, /city/i, /state/i].map(take);
   const location = city === undefined || state === undefined ? city : { text: `{${city}}, {${state}}` };
   return Object.fromEntries(Object.entries({ location, email, website }).filter(([, value]) => value !== undefined));
@@ -206,6 +202,7 @@ function sketchField(
   column: string,
   values: readonly string[],
   details: Record<string, unknown>,
+  description: string | undefined,
 ): unknown {
   const separator = [';', '|'].find((one) => values.some((value) => value.includes(one))) ?? '';
   const creates = creatableKind(type);
@@ -224,7 +221,8 @@ function sketchField(
   }
   const isList = type.type === 'list' || type.type === 'nigp';
   const splitter = separator || ';';
-  const cell = isList ? { column, separator: splitter } : { column };
+  const described = type.type === 'nigp' && description !== undefined ? { description } : {};
+  const cell = isList ? { column, separator: splitter, ...described } : { column };
   const { accepted } = type;
   const entries = isList ? values.flatMap((value) => value.split(splitter)) : values;
   const distinct = [...new Set(entries.map((entry) => entry.trim()))].filter((entry) => entry !== '').sort();
