@@ -16,7 +16,7 @@ test('equal refusals are one, with their number and the first places', () => {
 
 test('refusals that differ only in their values are one, with the most frequent values first', () => {
   const report = new ConversionReport();
-  for (const [index, letter] of [...'ABBC', ...Array.from({ length: 40 }, (_, at) => `D${at}`)].entries()) {
+  for (const [index, letter] of ['A', 'B', 'B', 'C', ...Array.from({ length: 40 }, (_, at) => `D${at}`)].entries()) {
     const value = JSON.stringify(letter);
     report.refuse({ ...refusal, place: `row ${index + 2}`, reason: `${value} is not a status`, value });
   }

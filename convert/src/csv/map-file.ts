@@ -157,7 +157,12 @@ function rowsOf(value: unknown = {}, path: string): Pick<FileMap, 'headerLine' |
 
 /** A test of texts by patterns, in which `*` is any text. Case and spacing make no difference; `""` is a blank cell. */
 function matcherOf(patterns: readonly string[]): (text: string) => boolean {
-  const sources = patterns.map((pattern) => normalizeName(pattern).split('*').map(RegExp.escape).join('.*'));
+  const sources = patterns.map((pattern) =>
+    normalizeName(pattern)
+      .split('*')
+      .map((text) => RegExp.escape(text))
+      .join('.*'),
+  );
   const expressions = sources.map((source) => new RegExp(`^${source}$`, 's'));
   return (text) => expressions.some((expression) => expression.test(normalizeName(text)));
 }

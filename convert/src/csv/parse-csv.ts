@@ -62,14 +62,14 @@ export async function findHeader(
   scoreOf: (row: CsvRow, rows: readonly CsvRow[]) => number,
 ): Promise<{ delimiter: string; header: CsvRow } | undefined> {
   let best: { delimiter: string; header: CsvRow; score: number } | undefined;
-  let problem: unknown;
+  let problem: Error | undefined;
   for (const delimiter of delimiters) {
     const rows: CsvRow[] = [];
     try {
       for await (const row of parseCsv(path, encoding, delimiter)) if (rows.push(row) === HEAD_ROWS) break;
     } catch (error) {
       // A wrong delimiter can leave quotes within cells.
-      problem ??= error;
+      problem ??= error as Error;
     }
     for (const header of rows) {
       const score = scoreOf(header, rows);
@@ -88,6 +88,12 @@ const OTHER_FORMATS: readonly [start: RegExp, name: string][] = [
   [/^(\xef\xbb\xbf)?\s*[[{]\s*["[{]/, 'JSON'],
 ];
 
+const BYTE_ORDER_MARKS: Readonly<Record<string, string>> = {
+  '\xef\xbb\xbf': 'utf-8',
+  '\xff\xfe': 'utf-16le',
+  '\xfe\xff': 'utf-16be',
+};
+
 /** Decodes a file. By a wrong encoding, letters would become others, and names and the ids made from them new ones. */
 async function* decodeText(chunks: AsyncIterable<Buffer>, encoding: string | null): AsyncGenerator<string> {
   let decoder: TextDecoder | undefined;
@@ -99,8 +105,7 @@ async function* decodeText(chunks: AsyncIterable<Buffer>, encoding: string | nul
         const other = OTHER_FORMATS.find(([bytes]) => bytes.test(start));
         if (other !== undefined) throw new Error(`it is ${other[1]}, no CSV; save it as "CSV UTF-8"`);
         const [mark = ''] = /^(\xef\xbb\xbf|\xff\xfe|\xfe\xff)/.exec(start) ?? [];
-        const marked = { '\xef\xbb\xbf': 'utf-8', '\xff\xfe': 'utf-16le', '\xfe\xff': 'utf-16be' }[mark];
-        decoder = new TextDecoder(marked ?? encoding ?? 'utf-8', { fatal: true });
+        decoder = new TextDecoder(BYTE_ORDER_MARKS[mark] ?? encoding ?? 'utf-8', { fatal: true });
         isChecked ||= decoder.encoding.startsWith('utf-');
       }
       if (!isChecked && !isAscii(chunk)) {

@@ -60,14 +60,16 @@ async function columnsOf(path: string, encoding: string | null): Promise<Columns
   const remarks: string[] = [];
   if (header.number > 1) remarks.push(`The column names are in row ${header.number}; what is above is left out.`);
   if (encoding !== null) {
-    const texts = [...values.values()].flatMap((known) => [...known]).filter((text) => /[^\0-\x7f]/.test(text));
+    const texts = [...values.values()].flatMap((known) => [...known]).filter((text) => /\P{ASCII}/u.test(text));
     remarks.push(`Check the letters, which are read as ${encoding}: ${quoted(texts.slice(0, 3))}.`);
   }
   // Rows of totals between records are skipped; the first below all of them ends the table, unless it is like one.
   const skipIf: Record<string, string[]> = {};
   for (const { column, pattern, number } of totals)
     if (number < lastRecord) skipIf[column] = [...new Set(skipIf[column]).add(pattern)];
-  const end = totals.find(({ column, pattern, number }) => number > lastRecord && !skipIf[column]?.includes(pattern));
+  const end = totals.find(
+    ({ column, pattern, number }) => number > lastRecord && skipIf[column]?.includes(pattern) !== true,
+  );
   const rows = {
     ...(Object.keys(skipIf).length === 0 ? {} : { skip_if: skipIf }),
     ...(end === undefined ? {} : { until: { [end.column]: end.pattern } }),
