@@ -122,7 +122,7 @@ addCommand(convert, 'ocds', 'convert releases and records of the Open Contractin
 addCommand(convert, 'csv', 'convert CSV files by a map of their columns')
   .option('--map <file>', 'JSON that says which column is which field')
   .option('--out <dir>', 'directory to write')
-  .option('--sketch <file>', 'print a first map of this CSV file, to be edited')
+  .option('--sketch <file...>', 'print a first map of these CSV files, to be edited')
   .option('--skip-refused', 'write the rest even if something was refused')
   .action(run(async () => (await convertActions()).convertFromCsv));
 

@@ -84,10 +84,13 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'export PDS_DATABASE_URL=sqlite:data/springfield.sqlite': 'converting.sqlite',
     'curl -H "Authorization: Bearer $(cat acme.key)" \'http://127.0.0.1:8080/v1/contracts\'': 'converting.sqlite',
     'npx pds convert csv --map every-week.json --out every-week': 'converting.sqlite',
-    'npx pds diff every-week --replace': 'converting.sqlite',
-    'npx pds import every-week --replace': 'converting.sqlite',
     'mkdir -p from-postgres': 'documents.postgres',
     'npx pds convert ocds releases.json --out from-ocds --contracts signed': 'converting.sqlite',
+  },
+  'docs/operators/weekly.md': {
+    'sudo -u pds /opt/partner-data-service/current/ops/weekly.sh /srv/catalog': 'converting.sqlite',
+    'sudo pds import /srv/catalog/weeks/new_2026-11-27_060000 --replace': 'converting.sqlite',
+    'sudo pds import /srv/catalog/weeks/2026-11-20_060000 --replace': 'converting.sqlite',
   },
   'docs/operators/partners-and-keys.md': {
     'npx pds partner create acme': 'documents.sqlite',
