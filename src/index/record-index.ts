@@ -186,7 +186,7 @@ export class RecordIndex {
 }
 
 /** Returns a function that yields to the event loop if `MAX_BUSY_MS` have passed since it last did. */
-function pauses(): () => Promise<void> {
+export function pauses(): () => Promise<void> {
   let busySince = performance.now();
   return async () => {
     if (performance.now() - busySince <= MAX_BUSY_MS) return;

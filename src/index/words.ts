@@ -66,11 +66,13 @@ export function queryWords(q: string): QueryWord[] {
   });
 }
 
-/** Whether these terms of a record match every word of `q`; false if there are no words. */
-export function hasAllWords(held: ReadonlySet<string>, words: readonly QueryWord[]): boolean {
-  const matches = ({ terms, prefix }: QueryWord): boolean =>
-    terms.some((term) => held.has(term)) || (prefix !== null && [...held].some((term) => term.startsWith(prefix)));
-  return words.length > 0 && words.every(matches);
+/** Returns whether a record, by its `termText`, matches every word of `q`; never if there are no words. */
+export function wordMatcher(q: string): (termText: string) => boolean {
+  const words = queryWords(q).map(({ terms, prefix }) => [
+    ...terms.map((term) => ` ${term} `),
+    ...(prefix === null ? [] : [` ${prefix}`]),
+  ]);
+  return (termText) => words.length > 0 && words.every((parts) => parts.some((part) => termText.includes(part)));
 }
 
 /** The terms of records with the same English stem. */
@@ -129,6 +131,11 @@ export class Tokenizer {
       }
     }
     return terms;
+  }
+
+  /** The terms of these texts with a space around each: a set for each of many names would take ten times the memory. */
+  termText(texts: readonly (string | null)[]): string {
+    return ` ${[...this.termsOf(texts)].join(' ')} `;
   }
 
   #makeTerms(slice: string): readonly string[] {

@@ -64,6 +64,14 @@ export const ACCESS: readonly Mutant[] = [
     tests: ISOLATION,
   },
   {
+    name: 'a search of names has no scope',
+    breaks: ONLY_VISIBLE,
+    file: 'src/resources/reference-lists/name-list.ts',
+    original: "'ids')} and ${isListed(engine, kind, key)}`",
+    replacement: "'ids')}`",
+    tests: ISOLATION,
+  },
+  {
     name: 'a cursor is not bound to its partner',
     breaks: ONLY_VISIBLE,
     file: 'src/http/request/page-parameters.ts',

@@ -25,6 +25,7 @@ import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { findRecord } from '../../src/resources/find-record.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
 import { NAMED_REF_KINDS, TABLE_OF } from '../../src/kinds.ts';
+import { listedAmong, namesAfter } from '../../src/resources/reference-lists/name-list.ts';
 import { namedRefIds } from '../../src/resources/reference-lists/reference-lists.ts';
 import { findSolicitation, listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
 import { detailedSuppliers, listedSuppliers } from '../../src/resources/suppliers/suppliers.ts';
@@ -135,6 +136,12 @@ function templates(engine: Engine): Template[] {
         ),
       ),
     ),
+    ...NAMED_REF_KINDS.flatMap((kind) => [
+      rowsOf('lists', 'All names, some at a time. Their words are cached for the catalog.', namesAfter(kind, '')),
+      ...(RULES[kind] === null ? [EVERYTHING] : SCOPES).map((scope) =>
+        rowsOf('lists', 'Which records with the words of a search the partner sees.', listedAmong({ engine, scope }, kind, [])),
+      ),
+    ]),
     ...FEED_RECORDS.flatMap(([kind, listed]): Template[] => [
       ...(['list', 'range'] as const).map((by) =>
         textsIn(

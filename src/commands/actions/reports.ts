@@ -6,7 +6,7 @@ import { getPartnerId } from '../../access/partner-admin.ts';
 import { OWNERS } from '../../access/visibility/rules.ts';
 import { listAuditEntries } from '../../database/audit.ts';
 import { compareBytewise } from '../../bytewise.ts';
-import { hasAllWords, queryWords, Tokenizer } from '../../index/words.ts';
+import { Tokenizer, wordMatcher } from '../../index/words.ts';
 
 /** Maximum bars per chart; for more days, each bar covers several. */
 const MAX_BARS = 60;
@@ -143,7 +143,7 @@ export async function find(
 }
 
 function matcherOf(text: string): (record: { id: string; name: string }) => boolean {
-  const words = queryWords(text);
+  const matches = wordMatcher(text);
   const tokenizer = new Tokenizer();
-  return ({ id, name }) => (text !== '' && id.startsWith(text)) || hasAllWords(tokenizer.termsOf([name]), words);
+  return ({ id, name }) => (text !== '' && id.startsWith(text)) || matches(tokenizer.termText([name]));
 }

@@ -9,7 +9,7 @@ interface Certification {
   readonly abbreviation: string;
   readonly name: string;
   readonly type: string;
-  readonly terms: ReadonlySet<string>;
+  readonly termText: string;
 }
 
 /** Whether a list with some filter has a certification. */
@@ -25,7 +25,7 @@ interface Certifications {
   readonly maxParts: number;
 }
 
-export const readCertifications: Query<Omit<Certification, 'terms'>> = {
+export const readCertifications: Query<Omit<Certification, 'termText'>> = {
   statementKey: 'certifications',
   columns: ['abbreviation', 'name', 'type'],
   build: () => sql`select abbreviation, name, type from catalog.certifications`,
@@ -79,7 +79,7 @@ export class CertificationList {
     const tokenizer = new Tokenizer();
     const all = rows
       .map(({ abbreviation, name, type }) => ({
-        ...{ abbreviation, name, type, terms: tokenizer.termsOf([name, abbreviation]) },
+        ...{ abbreviation, name, type, termText: tokenizer.termText([name, abbreviation]) },
       }))
       .sort((one, other) => compareBytewise(one.abbreviation, other.abbreviation));
     // Later entries win: an exact spelling over a lower-cased one, and then an abbreviation over a name.

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
-import { hasAllWords, queryWords } from '../../index/words.ts';
+import { wordMatcher } from '../../index/words.ts';
 import { keyedListing, storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute } from '../../paging/send.ts';
@@ -17,8 +17,8 @@ const filters: { q: CertificationFilter; type: CertificationFilter } = {
   q: {
     ...freeText,
     conditions(q) {
-      const words = queryWords(q);
-      return [({ terms }) => hasAllWords(terms, words)];
+      const matches = wordMatcher(q);
+      return [({ termText }) => matches(termText)];
     },
   },
   type: {

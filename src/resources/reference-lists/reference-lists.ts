@@ -6,12 +6,21 @@ import { compareBytewise } from '../../bytewise.ts';
 import type { Engine, Query } from '../../database/database.ts';
 import { limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
+import { freeText, type Filter } from '../../http/request/parameters.ts';
+import { wordMatcher } from '../../index/words.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 import { keyedListing, storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
 import { CITY_SERVICE_EXAMPLE, COOP_EXAMPLE, LEAD_ENTITY_EXAMPLE, namedRef } from './fields.ts';
+import { NameList } from './name-list.ts';
+
+const words: Filter<string, null, ReturnType<typeof wordMatcher>> = {
+  ...freeText,
+  schema: { ...freeText.schema, description: 'Words of the name, as in other lists. Since 1.3.0.' },
+  conditions: (q) => [wordMatcher(q)],
+};
 
 const namedRefPage = pageOf(namedRef, 'A page of lead entities, cooperatives or city services.');
 
@@ -45,6 +54,7 @@ export function registerReferenceLists(v1: FastifyInstance, services: RouteServi
   for (const { kind, example, ...documentation } of LISTS) {
     const table = TABLE_OF[kind];
     const records = storedWhole(table, 'id');
+    const names = new NameList(kind);
     v1.get(
       `/${kind}`,
       listRoute(services, {
@@ -53,9 +63,11 @@ export function registerReferenceLists(v1: FastifyInstance, services: RouteServi
         page: namedRefPage,
         columns: csvColumns(namedRef.properties),
         examples: [example],
-        filters: {},
-        listingOf: () =>
+        filters: { q: words },
+        listingOf: (conditionsIn) =>
           keyedListing(records, async (snapshot, after, limit) => {
+            const [matches] = await conditionsIn(null);
+            if (matches !== undefined) return names.find(snapshot, matches, after ?? '', limit);
             const rows = await snapshot.run(namedRefIds(snapshot, kind, after ?? '', limit + 1));
             const keys = rows.map(({ id }) => id).sort(compareBytewise);
             return { keys: keys.slice(0, limit), hasMore: keys.length > limit };

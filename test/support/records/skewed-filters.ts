@@ -36,9 +36,9 @@ export function skewedFilters(updatedSince: readonly string[]) {
       updated_since: updatedSince,
     },
     '/v1/certifications': { q: Q, type: ['sbe', 'technical'] },
-    '/v1/lead-entities': {},
-    '/v1/coops': {},
-    '/v1/city-services': {},
+    '/v1/lead-entities': { q: Q },
+    '/v1/coops': { q: Q },
+    '/v1/city-services': { q: Q },
   } satisfies Record<string, FilterValues>;
 }
 
