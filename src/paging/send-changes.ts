@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
-import { DEFAULT_LIMIT, encodeCursor, type CursorBinding } from '../http/request/page-parameters.ts';
+import { DEFAULT_LIMIT, encodeCursor, nextLink, type CursorBinding } from '../http/request/page-parameters.ts';
 import { forbidden, validationFailed } from '../http/response/errors.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import { entityTag, isUnchanged } from '../http/response/send-text.ts';
@@ -132,6 +132,7 @@ async function sendPage(
     body: pageOfLines(bytes, { next_cursor, limit, ...end }),
     rows: count,
     watermark: null,
+    ...(next_cursor !== null && { link: nextLink(request, next_cursor) }),
     revision: count === 0 ? revision : null,
     goodUntilMs: Infinity,
   });

@@ -3,8 +3,7 @@ import { constants, createBrotliCompress, createGzip, createZstdCompress } from 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
-import { type Format, encodeCursor } from '../http/request/page-parameters.ts';
-import { queryOf } from '../http/request/request-head.ts';
+import { type Format, encodeCursor, nextLink } from '../http/request/page-parameters.ts';
 import { ApiError } from '../http/response/errors.ts';
 import { WATERMARK_HEADER } from '../http/response/response-cache.ts';
 import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/response/send-text.ts';
@@ -91,11 +90,8 @@ export async function sendStream(
   const { etag, total, until } = result;
   const { scope } = snapshot;
   const more: Record<string, string> = { [WATERMARK_HEADER]: watermark };
-  if (until !== null) {
-    const query = new URLSearchParams(queryOf(request.originalUrl));
-    query.set('cursor', encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
-    more['link'] = `<${cursorBinding.endpoint}?${query.toString()}>; rel="next"`;
-  }
+  if (until !== null)
+    more['link'] = nextLink(request, encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
   const pieces = readListPieces(services, request, listing, { scope, watermark, first: result, until, updatedSince });
   const lines = format === 'csv' ? asCsv(pieces, columns) : pieces;
   return sendBytes(request, reply, { etag, total, format, name, more }, lines);

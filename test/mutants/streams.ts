@@ -5,9 +5,9 @@ export const STREAMS: readonly Mutant[] = [
   {
     name: 'the link of a stream loses what follows a second question mark',
     breaks: SYNC,
-    file: 'src/paging/stream.ts',
-    original: 'new URLSearchParams(queryOf(request.originalUrl))',
-    replacement: "new URLSearchParams(queryOf(request.originalUrl).split('?')[0])",
+    file: 'src/http/request/page-parameters.ts',
+    original: 'new URLSearchParams(queryOf(originalUrl))',
+    replacement: "new URLSearchParams(queryOf(originalUrl).split('?')[0])",
     tests: ['test/conformance/streams.test.ts'],
   },
   {

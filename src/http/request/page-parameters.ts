@@ -7,6 +7,7 @@ import { readStoredSetting } from '../../database/rows.ts';
 import { formatTimestamp } from '../../timestamp.ts';
 import { validationFailed } from '../response/errors.ts';
 import { openEnum } from '../openapi/openapi-schemas.ts';
+import { queryOf } from './request-head.ts';
 import { InvalidParameter, isBlank, oneOfParameter, type PageParameter } from './parameters.ts';
 
 /** How a list can be sent: as JSON pages, or as a stream of records. */
@@ -155,6 +156,13 @@ export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, wa
   timestamp.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
   const content = Buffer.concat([timestamp, Buffer.from(after)]);
   return Buffer.concat([content, macOf(secret, binding, content)]).toString('base64url');
+}
+
+/** The `Link` to what follows: the same request with another cursor. */
+export function nextLink({ originalUrl, routeOptions }: FastifyRequest, cursor: string): string {
+  const query = new URLSearchParams(queryOf(originalUrl));
+  query.set('cursor', cursor);
+  return `<${routeOptions.url ?? ''}?${query.toString()}>; rel="next"`;
 }
 
 /**

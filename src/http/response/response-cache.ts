@@ -27,6 +27,8 @@ export interface RenderedResponse {
   readonly rows: number;
   /** The `X-Sync-Watermark`; null for none. */
   readonly watermark: string | null;
+  /** The `Link` to the next page, if there is one. */
+  readonly link?: string;
   /** The revision, read by the same statement as the rows; null if the response must not be cached. */
   readonly revision: Revision | null;
   /** When the response becomes stale because an `is_open` in it changes. Infinity if none does. */
@@ -70,7 +72,7 @@ export class ResponseCache {
     this.#responses = new LRUCache({
       maxSize: maxBytes,
       // A string takes up to two bytes for each of UTF-8; the buffer that replaces it one, and compressed forms less.
-      sizeCalculation: ({ text }, key) => OVERHEAD_BYTES + 2 * (key.length + text.length),
+      sizeCalculation: ({ text, link = '' }, key) => OVERHEAD_BYTES + 2 * (key.length + text.length) + link.length,
       dispose: (_response, _key, reason) => {
         if (reason === 'evict') this.#evictions += 1;
       },
@@ -109,11 +111,11 @@ export class ResponseCache {
   finish(
     partner: PartnerState,
     url: string,
-    { body, rows, watermark, revision, goodUntilMs }: RenderedResponse,
+    { body, revision, ...others }: RenderedResponse,
   ): CachedResponse {
     this.#misses += 1;
     const text = new EncodedText(body);
-    const response = { text, rows, watermark, goodFromMs: this.#clock(), goodUntilMs };
+    const response = { text, ...others, goodFromMs: this.#clock() };
     // The rows can be newer than `partner`, and another request can have emptied the cache for a newer revision.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
       const key = keyOf(partner, url);
@@ -137,9 +139,10 @@ function keyOf({ id }: PartnerState, url: string): string {
 
 /** Sends a response with its ETag and watermark. */
 export function sendCached(request: FastifyRequest, reply: FastifyReply, response: CachedResponse): FastifyReply {
-  const { text, rows, watermark } = response;
+  const { text, rows, watermark, link } = response;
   request.sentRows = rows;
   if (watermark !== null) reply.header(WATERMARK_HEADER, watermark);
+  if (link !== undefined) reply.header('link', link);
   return sendText(request, reply, text, JSON_TYPE);
 }
 
