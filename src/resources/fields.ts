@@ -74,6 +74,11 @@ const ID: ImportSchema = {
   pattern: '^[A-Za-z0-9_-]{1,64}$',
   description: 'must be 1 to 64 of the characters A-Z a-z 0-9 _ -',
 };
+const ID_BESIDE_COUNT: ImportSchema = {
+  type: 'string',
+  pattern: '^(?!count$)[A-Za-z0-9_-]{1,64}$',
+  description: 'must be 1 to 64 of the characters A-Z a-z 0-9 _ -, and not "count", which is a path of its own',
+};
 const TIMESTAMP: ImportSchema = {
   type: 'string',
   format: 'timestamp',
@@ -102,6 +107,11 @@ export function filledText(description: string, example?: string): Field<string,
 
 export function id(description: string, example?: string): Field<string, ''> {
   return field(ID, idSchema(textsOf(description, example)));
+}
+
+/** The id of a kind that has a count. */
+export function idBesideCount(description: string, example: string): Field<string, ''> {
+  return field(ID_BESIDE_COUNT, idSchema(textsOf(description, example)));
 }
 
 export function boolean(description: string): Field<boolean, ''> {

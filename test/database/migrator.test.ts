@@ -6,8 +6,11 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type OpenDatabase, SchemaVersionError } from '../../src/database/database.ts';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForServing } from '../../src/database/open.ts';
+import { callPds } from '../commands/call-pds.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { changeStored } from '../support/stored-catalog.ts';
 import { becomeLaterVersion, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
@@ -104,6 +107,28 @@ test('an upgrade that cannot be prepared changes no table', async () => {
   later.use(becomeLaterVersion());
   const beforeUpgrade = () => Promise.reject(new Error('no room'));
   await expect(migrate(database, clock, { beforeUpgrade })).rejects.toThrow('no room');
+  expect((await readSchemaState(database)).pending).toEqual(UPGRADE);
+});
+
+test.each([
+  ['contracts', 'ctr_1', 'a contract has'],
+  ['suppliers', 'sup_1', 'a supplier has'],
+])('an upgrade stops before it changes anything if one of %s has the id of a count', async (table, id, reason) => {
+  await migrate(database, clock);
+  await publishLines(database, SMALL_CATALOG);
+  await changeStored(database, ({ kysely }) =>
+    sql`update ${sql.table(`catalog.${table}`)} set id = 'count' where id = ${id}`.execute(kysely),
+  );
+  const beforeUpgrade = () => Promise.reject(new Error('it began'));
+  const refusal = new RegExp(`^${reason} the id "count", .*Nothing was changed$`);
+  await expect(prepareSchema(database, clock, 'serve', { beforeUpgrade })).rejects.toThrow(refusal);
+  const { code, stderr } = await callPds(['migrate'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${reason} the id "count"`)]);
+  // An import can still give it another one.
+  expect(await prepareSchema(database, clock)).toEqual([]);
+  using later = new DisposableStack();
+  later.use(becomeLaterVersion());
+  await expect(prepareSchema(database, clock, 'command', { beforeUpgrade })).rejects.toThrow(refusal);
   expect((await readSchemaState(database)).pending).toEqual(UPGRADE);
 });
 

@@ -93,6 +93,8 @@ export const REFUSED_LINES: [what: string, files: ImportLines, line: number | nu
   ['an id of 65 characters', { coops: [{ id: 'c'.repeat(65), name: 'X' }] }, 1, 'id', /1 to 64/],
   ['a solicitation id of digits only', { solicitations: [{ ...s, id: '123' }] }, 1, 'id', /no digit/],
   ['a solicitation id that is an API path', { solicitations: [{ ...s, id: 'count' }] }, 1, 'id', /"count"/],
+  ['a contract id that is an API path', { contracts: [contract('count')] }, 1, 'id', /"count"/],
+  ['a supplier id that is an API path', { suppliers: [supplier('count')] }, 1, 'id', /"count"/],
   [
     'a repeated document id',
     { solicitations: [{ ...s, documents: [document, document] }] },

@@ -1,4 +1,4 @@
-import { migrate, type MigrateOptions } from '../../database/migrations/migrator.ts';
+import { migrate, readSchemaState, refuseCountIds, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { SERVING_SETTINGS } from '../../database/postgres/postgres.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { hasRoles, makeRoles, type Roles } from '../../database/postgres/roles.ts';
@@ -16,6 +16,7 @@ import { causeOf, describeFailure } from '../output/failure.ts';
 
 /** `pds migrate`: brings the schema up to this version. */
 export async function migrateDatabase({ config, database, clock, output }: CommandContext): Promise<undefined> {
+  if (!(await readSchemaState(database)).isEmpty) await refuseCountIds(database);
   const work = (options: MigrateOptions): Promise<string[]> => migrate(database, clock, options);
   const { ran, backup } = await migratingWithProgress(output, config.database, work);
   // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.

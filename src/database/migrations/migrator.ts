@@ -230,7 +230,7 @@ async function oldestServed(database: Database, group: TableGroup): Promise<numb
  * file. Leaves an older PostgreSQL schema alone, since other servers may be using it.
  *
  * @returns the names of the migrations that ran.
- * @throws SchemaVersionError if `pds migrate` must be run, or the schema is too new.
+ * @throws SchemaVersionError if `pds migrate` must be run, or the schema is too new, or a record has the id `count`.
  */
 export async function prepareSchema(
   database: OpenDatabase,
@@ -239,9 +239,26 @@ export async function prepareSchema(
   options: MigrateOptions = {},
 ): Promise<string[]> {
   const state = await readSchemaState(database, use);
+  // A start is part of every upgrade, also of one that changes no table.
+  if (!state.isEmpty && (use === 'serve' || state.pending.length > 0)) await refuseCountIds(database);
   if (state.pending.length === 0) return [];
   if (database.engine === 'postgres' || options.beforeUpgrade === undefined) refuseOlder(state);
   return migrate(database, clock, options);
+}
+
+/**
+ * Versions before 2.1 accepted contracts and suppliers with the id `count`, whose path is that of their number.
+ *
+ * @throws SchemaVersionError if there is one.
+ */
+export async function refuseCountIds({ kysely }: Database): Promise<void> {
+  const { rows } = await sql<{ kind: string }>`select 'contract' as kind from catalog.contracts where id = 'count'
+    union all select 'supplier' from catalog.suppliers where id = 'count'`.execute(kysely);
+  if (rows.length === 0) return;
+  throw new SchemaVersionError(
+    `a ${rows.map(({ kind }) => kind).join(' and a ')} has the id "count", which is the path of a count since version ` +
+      '2.1: with the version before, import it under another id or remove it, and then upgrade. Nothing was changed',
+  );
 }
 
 /** How to upgrade an older schema, for operators. */

@@ -1,7 +1,7 @@
 import { describedRef, nullableRef, objectSchema, refTo } from '../../http/openapi/openapi-schemas.ts';
 import {
   filledText,
-  id,
+  idBesideCount,
   nullable,
   nullableReference,
   reference,
@@ -17,7 +17,7 @@ import { embeddedSupplier } from '../suppliers/fields.ts';
 
 /** A line of `contracts.ndjson`, and a contract as it is served. */
 export const contractFields = {
-  id: id('The id of the contract.', 'ctr_pa_01e60812_47883'),
+  id: idBesideCount('The id of the contract.', 'ctr_pa_01e60812_47883'),
   name: filledText('The name of the contract.', 'MICROSOFT LICENSING'),
   summary: nullable(text('A short summary; null if there is none.')),
   description: nullable(text('What the contract covers; null if there is no description.')),

@@ -6,7 +6,7 @@ import {
   added,
   field,
   filledText,
-  id,
+  idBesideCount,
   nullable,
   orNull,
   servedProperties,
@@ -27,7 +27,7 @@ const state: ImportSchema = {
 
 /** A line of `suppliers.ndjson`, and a supplier as it is served. */
 export const supplierFields = {
-  id: id('The id of the supplier.', 'sup_md_00_061'),
+  id: idBesideCount('The id of the supplier.', 'sup_md_00_061'),
   name: filledText('The name of the supplier.', 'ATS CALL CENTERS, INC.'),
   short_intro: unserved<string | null>(orNull(TEXT)),
   about: unserved<string | null>(orNull(TEXT)),
