@@ -3,7 +3,6 @@ import type {
   Certification,
   Contract,
   Count,
-  CountSolicitationsData,
   Health,
   Key,
   ListCertificationsData,
@@ -35,9 +34,8 @@ type Filters<Data extends { query?: unknown }> = {
 export type ContractFilters = Filters<ListContractsData>;
 export type SupplierFilters = Filters<ListSuppliersData>;
 export type SolicitationFilters = Filters<ListSolicitationsData>;
-export type SolicitationCountFilters = Filters<CountSolicitationsData>;
 export type CertificationFilters = Filters<ListCertificationsData>;
-/** For lists without filters: only `cursor` and `limit`. */
+/** For lists of names: `q`, which needs a service of version 2.1, `cursor` and `limit`. */
 export type PageFilters = Filters<ListCityServicesData>;
 
 /** A resource that can be listed. */
@@ -46,18 +44,24 @@ export interface ListResource<Listed, Given> {
   list(filters?: Given, options?: RequestOptions): RecordList<Listed>;
 }
 
-/** A resource that can be listed, and fetched by id. */
+/** A list's filters without `cursor` and `limit`. */
+export type CountFilters<Given> = Omit<Given, 'cursor' | 'limit'>;
+
+/** A resource that can be listed and counted, and fetched by id. */
 export interface RecordResource<Listed, Given, Id = string, Detail = Listed> extends ListResource<Listed, Given> {
   /** @throws NotFoundError if no such record is visible to you. */
   get(id: Id, options?: RequestOptions): Promise<Detail>;
+  /** The number of matching records. Those of contracts and suppliers need a service of version 2.1. */
+  count(filters?: CountFilters<Given>, options?: RequestOptions): Promise<number>;
 }
 
-type SolicitationRecords = RecordResource<Solicitation, SolicitationFilters, string | number, SolicitationDetail>;
-
-export interface SolicitationResource extends SolicitationRecords {
-  /** The number of matching solicitations. */
-  count(filters?: SolicitationCountFilters, options?: RequestOptions): Promise<number>;
-}
+export type SolicitationCountFilters = CountFilters<SolicitationFilters>;
+export type SolicitationResource = RecordResource<
+  Solicitation,
+  SolicitationFilters,
+  string | number,
+  SolicitationDetail
+>;
 
 /** Records and filters of each list, by the last part of its path. */
 export interface Lists {
@@ -127,25 +131,23 @@ export function createClient(options: ClientOptions): Client {
       // `encodeURIComponent` throws on lone surrogates. No id contains one, so the service rejects the replacement.
       const target = `${path}/${encodeURIComponent(String(id).toWellFormed())}`;
       const { data, info } = await transport.get<Detail>(target, request);
-      // `get('count')` on solicitations reaches the count endpoint, the one path below a list that is not a record.
+      // `get('count')` reaches the count, the one path below a list that is not a record.
       if (typeof data.id !== 'string')
         throw new UnexpectedAnswerError(info.status, `${target}: the response is not a record`);
       return data;
+    },
+    count: async (filters, request) => {
+      const target = `${path}/count${queryString({ ...filters })}`;
+      const { data, info } = await transport.get<Count>(target, request);
+      if (typeof data.total !== 'number')
+        throw new UnexpectedAnswerError(info.status, `${target}: the response is not a count`);
+      return data.total;
     },
   });
   return {
     contracts: records<Contract, ContractFilters, string, Contract>('/v1/contracts'),
     suppliers: records<Supplier, SupplierFilters, string, Supplier>('/v1/suppliers'),
-    solicitations: {
-      ...records<Solicitation, SolicitationFilters, string | number, SolicitationDetail>('/v1/solicitations'),
-      count: async (filters = {}, request) => {
-        const target = `/v1/solicitations/count${queryString(filters)}`;
-        const { data, info } = await transport.get<Count>(target, request);
-        if (typeof data.total !== 'number')
-          throw new UnexpectedAnswerError(info.status, `${target}: the response is not a count`);
-        return data.total;
-      },
-    },
+    solicitations: records<Solicitation, SolicitationFilters, string | number, SolicitationDetail>('/v1/solicitations'),
     certifications: lists<Certification, CertificationFilters>('/v1/certifications'),
     leadEntities: lists<NamedRef, PageFilters>('/v1/lead-entities'),
     cityServices: lists<NamedRef, PageFilters>('/v1/city-services'),

@@ -157,10 +157,15 @@ describe('single responses', () => {
     }
   });
 
-  test('are the count and the health', async () => {
+  test('are counts and the health', async () => {
     const found = await Array.fromAsync(client.solicitations.list({ q: 'services', limit: 100 }));
     expect(await client.solicitations.count({ q: 'services' })).toBe(found.length);
     expect(await client.solicitations.count()).toBeGreaterThan(found.length);
+    const contracts = await Array.fromAsync(client.contracts.list({ q: 'services', limit: 100 }));
+    expect(await client.contracts.count({ q: 'services' })).toBe(contracts.length);
+    const suppliers = await Array.fromAsync(client.suppliers.list({ certifications: ['MBE'], limit: 100 }));
+    expect(await client.suppliers.count({ certifications: ['MBE'] })).toBe(suppliers.length);
+    expect(suppliers.length).toBeGreaterThan(0);
     expect(await client.health()).toEqual({ status: 'ok' });
   });
 });

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest, FastifySchema, RouteShorthandOptionsWithHandler } from 'fastify';
-import { listResponses } from '../http/openapi/openapi-responses.ts';
+import { countSchema, listResponses, objectResponses } from '../http/openapi/openapi-responses.ts';
 import type { NamedSchema } from '../http/openapi/openapi-schemas.ts';
-import { DEFAULT_LIMIT, PAGE_PARAMETERS, encodeCursor } from '../http/request/page-parameters.ts';
+import { DEFAULT_LIMIT, PAGE_PARAMETERS, encodeCursor, nextLink } from '../http/request/page-parameters.ts';
 import { querystringSchema, type Filters } from '../http/request/parameters.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
-import type { Kind } from '../kinds.ts';
+import type { IndexedKind, Kind } from '../kinds.ts';
 import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import type { Snapshot } from '../access/snapshot.ts';
@@ -47,6 +47,28 @@ export function listRoute<Query, C>(
   };
 }
 
+/** The route of the number of records that the list of a kind has, with the same filters. */
+export function countRoute(
+  index: RecordIndex,
+  kind: IndexedKind,
+  filters: Filters<IndexQuery, Condition>,
+  since = '',
+): RouteShorthandOptionsWithHandler {
+  const plural = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+  return {
+    schema: {
+      operationId: `count${plural}`,
+      tags: [plural],
+      summary: `Count ${kind}`,
+      description: `The number of ${kind} that the list returns for the same filters.${since}`,
+      querystring: querystringSchema(filters),
+      response: objectResponses(countSchema),
+    },
+    config: { kind, parameters: filters },
+    handler: (request, reply) => sendCount(request, reply, index, filters),
+  };
+}
+
 /** Responds with one page of a list and the cursor of the next. All pages have the watermark of the first. */
 async function sendList(
   { clock, cursorSecret }: RouteServices,
@@ -78,6 +100,7 @@ async function sendList(
     body: pageOfLines(bytes, { next_cursor: nextCursor, limit }),
     rows: count,
     watermark,
+    ...(nextCursor !== null && { link: nextLink(request, nextCursor) }),
     revision,
     goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });

@@ -21,7 +21,7 @@ export const PARTNERS = [
 /** The path and query of a request; for a list without `limit`. */
 export function pathOf(request: ModelRequest): string {
   if (request.type === 'detail') return `/v1/${request.kind}/${encodeURIComponent(request.id)}`;
-  const path = request.type === 'count' ? '/v1/solicitations/count' : `/v1/${request.kind}`;
+  const path = `/v1/${request.kind}${request.type === 'count' ? '/count' : ''}`;
   const query = new URLSearchParams(request.filters).toString();
   return query === '' ? path : `${path}?${query}`;
 }

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import type { Model, Served } from '../model/model.ts';
 import type { ModelRequest } from '../model/requests.ts';
-import { dataOf, listAllPages, type Get } from '../support/client.ts';
+import { dataOf, listAllPages, type Get, type HttpResponse } from '../support/client.ts';
 import type { TestPartner } from '../support/partners.ts';
 import { pathOf } from './modelled-service.ts';
 
@@ -27,8 +27,9 @@ export class ResponseCheck {
     const response = await this.#get(pathOf(request), { key: partner.key });
     if (request.type === 'count') {
       const { total } = JSON.parse(response.body) as { total: number };
-      expect(total).toBeGreaterThanOrEqual(this.#model.count(request.filters, partner.scope, 'min'));
-      expect(total).toBeLessThanOrEqual(this.#model.count(request.filters, partner.scope, 'max'));
+      const { kind, filters } = request;
+      expect(total).toBeGreaterThanOrEqual(this.#model.count(kind, filters, partner.scope, 'min'));
+      expect(total).toBeLessThanOrEqual(this.#model.count(kind, filters, partner.scope, 'max'));
       return;
     }
     const expected = this.#model.detail(request.kind, request.id, partner.scope, this.#now());
@@ -64,7 +65,18 @@ export class ResponseCheck {
     }
     expect(left).toBeLessThanOrEqual(0);
     expect(new Set(pages.map(({ headers }) => headers['x-sync-watermark'])).size).toBe(1);
+    expect(pages.map(linkedCursor)).toEqual(pages.map(cursorIn));
   }
+}
+
+/** The cursor in the header that leads to the next page; null without one. */
+function linkedCursor({ headers: { link } }: HttpResponse): string | null {
+  const [, target = ''] = /^<(.*)>; rel="next"$/.exec(String(link)) ?? [];
+  return link === undefined ? null : new URL(target, 'http://x').searchParams.get('cursor');
+}
+
+function cursorIn({ body }: HttpResponse): string | null {
+  return (JSON.parse(body) as { meta: { next_cursor: string | null } }).meta.next_cursor;
 }
 
 function keyOf(record: Served): unknown {

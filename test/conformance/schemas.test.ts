@@ -96,7 +96,7 @@ function headerFaults(path: string, { status, headers }: globalThis.Response): s
   return Object.keys(response.headers ?? {}).flatMap((name) => {
     const schema = document.components.headers[name]?.schema;
     const value = headers.get(name);
-    // Only on responses to keys near their end (access/own-key.test.ts), and on streams (streams.test.ts).
+    // Only on responses to keys near their end (access/own-key.test.ts), and before the last page (cursors.test.ts).
     if (['X-Key-Expires-At', 'Link'].includes(name) && value === null) return [];
     if (schema === undefined || value === null) return [`${path}: ${name} is missing`];
     const isNumber = 'type' in schema && schema.type === 'integer';

@@ -17,6 +17,8 @@ const LISTS = [
   '/v1/lead-entities',
   '/v1/city-services',
   '/v1/coops',
+  '/v1/lead-entities?q=county',
+  '/v1/city-services?q=serv',
   '/v1/certifications?q=women',
 ];
 

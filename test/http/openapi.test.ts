@@ -19,6 +19,7 @@ const PATHS = [
   '/v1/changes',
   '/v1/city-services',
   '/v1/contracts',
+  '/v1/contracts/count',
   '/v1/contracts/{id}',
   '/v1/coops',
   '/v1/key',
@@ -27,6 +28,7 @@ const PATHS = [
   '/v1/solicitations/count',
   '/v1/solicitations/{id}',
   '/v1/suppliers',
+  '/v1/suppliers/count',
   '/v1/suppliers/{id}',
 ];
 const LISTS = PATHS.filter((path) => !/\{id\}|count$|key$|changes$/.test(path));

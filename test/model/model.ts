@@ -14,6 +14,11 @@ import type { Kind } from '../../src/kinds.ts';
 
 export type { Filters, ModelScope, PublishedDirectory, Served };
 
+interface Named {
+  id: string;
+  name: string;
+}
+
 /** Which result of `updated_since`: the fewest records it must return, or the most it is allowed to. */
 export type SyncBound = 'min' | 'max';
 
@@ -45,17 +50,17 @@ export class Model {
       case 'certifications':
         return this.#certifications(filters);
       case 'lead-entities':
-        return ordered(visibleOnes(this.records.leadEntities, this.visible(scope).leadEntities)).map(named);
+        return this.#named(visibleOnes(this.records.leadEntities, this.visible(scope).leadEntities), filters);
       case 'coops':
-        return ordered(visibleOnes(this.records.coops, this.visible(scope).coops)).map(named);
+        return this.#named(visibleOnes(this.records.coops, this.visible(scope).coops), filters);
       case 'city-services':
-        return ordered([...this.records.cityServices.values()]).map(named);
+        return this.#named([...this.records.cityServices.values()], filters);
     }
   }
 
-  /** The number of matching solicitations. */
-  count(filters: Filters, scope: ModelScope, sync: SyncBound = 'min'): number {
-    return this.#solicitations(filters, scope, '', sync).length;
+  /** The number of matching records. */
+  count(kind: Kind, filters: Filters, scope: ModelScope, sync: SyncBound = 'min'): number {
+    return this.list(kind, filters, scope, '', sync).length;
   }
 
   /** The record in its detail form, or null if the scope shows no such record. Solicitations also by `ref`. */
@@ -167,6 +172,11 @@ export class Model {
       .map(({ name, type, abbreviation }) => ({ name, type, abbreviation }));
   }
 
+  #named(records: Named[], filters: Filters): Served[] {
+    const found = records.filter((record) => this.#isFound(record, filters, record.name));
+    return ordered(found).map(({ id, name }) => ({ id, name }));
+  }
+
   #isFound(record: object, filters: Filters, ...texts: (string | null)[]): boolean {
     if (filters['q'] === undefined) return true;
     let text = this.#texts.get(record);
@@ -195,8 +205,4 @@ function visibleOnes<T>(records: ReadonlyMap<string, T>, visible: { has(id: stri
 function ordered<T extends { id: string }>(records: T[]): T[] {
   // Ids are ASCII, so string order is byte order; comparing buffers would take half of the total time.
   return records.sort((one, other) => (one.id < other.id ? -1 : 1));
-}
-
-function named({ id, name }: { id: string; name: string }): Served {
-  return { id, name };
 }

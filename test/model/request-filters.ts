@@ -23,6 +23,9 @@ export interface FilterArbitraries {
   suppliers: fc.Arbitrary<Filters>;
   solicitations: fc.Arbitrary<Filters>;
   certifications: fc.Arbitrary<Filters>;
+  'lead-entities': fc.Arbitrary<Filters>;
+  coops: fc.Arbitrary<Filters>;
+  'city-services': fc.Arbitrary<Filters>;
 }
 
 /**
@@ -83,6 +86,9 @@ export function filtersAbout({ records }: Model, timestamps: readonly string[]):
     certifications: oneOf(records.certifications).chain(({ name, abbreviation }) =>
       filters({ q: freeText([name, abbreviation]), type: fc.constantFrom('sbe', 'technical') }),
     ),
+    'lead-entities': nameOf(records.leadEntities),
+    coops: nameOf(records.coops),
+    'city-services': nameOf(records.cityServices),
   };
 }
 
@@ -96,6 +102,10 @@ export function idOf(records: ReadonlyMap<string, unknown>): fc.Arbitrary<string
 
 function oneOf<T>(records: ReadonlyMap<string, T>): fc.Arbitrary<T> {
   return fc.constantFrom(...records.values());
+}
+
+function nameOf(records: ReadonlyMap<string, { name: string }>): fc.Arbitrary<Filters> {
+  return oneOf(records).chain(({ name }) => filters({ q: freeText([name]) }));
 }
 
 function mostly(values: readonly string[], any: fc.Arbitrary<string>): fc.Arbitrary<string> {

@@ -4,10 +4,12 @@ import type { Model } from './model.ts';
 import { filtersAbout, idOf } from './request-filters.ts';
 import type { Kind } from '../../src/kinds.ts';
 
+type Counted = 'contracts' | 'suppliers' | 'solicitations';
+
 /** A well-formed request, for records that exist, are hidden from the partner or do not exist. */
 export type ModelRequest =
   | { type: 'list'; kind: Kind; filters: Filters; limits: readonly number[] }
-  | { type: 'count'; filters: Filters }
+  | { type: 'count'; kind: Counted; filters: Filters }
   | { type: 'detail'; kind: Kind; id: string };
 
 /** Arbitrary requests for this model's records; `timestamps` are the timestamps of imports and grants. */
@@ -21,17 +23,20 @@ export function requestsAbout(model: Model, timestamps: readonly string[]): fc.A
     fc.record({ type: fc.constant('detail' as const), kind: fc.constant(kind), id });
   const refs = [...records.solicitations.values()].map(({ ref }) => String(ref));
   const solicitation = fc.oneof(idOf(records.solicitations), fc.constantFrom(...refs, '99999999999999999999'));
-  const unfiltered = fc.constant({});
+  const count = (kind: Counted): fc.Arbitrary<ModelRequest> =>
+    fc.record({ type: fc.constant('count' as const), kind: fc.constant(kind), filters: filters[kind] });
 
   const request = fc.oneof(
     { weight: 10, arbitrary: list('contracts', filters.contracts) },
     { weight: 10, arbitrary: list('suppliers', filters.suppliers) },
     { weight: 10, arbitrary: list('solicitations', filters.solicitations) },
     { weight: 3, arbitrary: list('certifications', filters.certifications) },
-    { weight: 1, arbitrary: list('lead-entities', unfiltered) },
-    { weight: 1, arbitrary: list('coops', unfiltered) },
-    { weight: 1, arbitrary: list('city-services', unfiltered) },
-    { weight: 6, arbitrary: fc.record({ type: fc.constant('count' as const), filters: filters.solicitations }) },
+    { weight: 3, arbitrary: list('lead-entities', filters['lead-entities']) },
+    { weight: 2, arbitrary: list('coops', filters.coops) },
+    { weight: 3, arbitrary: list('city-services', filters['city-services']) },
+    { weight: 2, arbitrary: count('contracts') },
+    { weight: 2, arbitrary: count('suppliers') },
+    { weight: 3, arbitrary: count('solicitations') },
     { weight: 4, arbitrary: detail('contracts', idOf(records.contracts)) },
     { weight: 4, arbitrary: detail('suppliers', idOf(records.suppliers)) },
     { weight: 4, arbitrary: detail('solicitations', solicitation) },

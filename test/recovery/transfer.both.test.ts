@@ -28,7 +28,9 @@ const LISTS = [
 const PATHS = [
   ...LISTS,
   '/v1/solicitations/count',
+  '/v1/contracts/count?q=services',
   '/v1/lead-entities',
+  '/v1/lead-entities?q=city',
   '/v1/coops',
   '/v1/city-services',
   '/v1/certifications',

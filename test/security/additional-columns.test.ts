@@ -17,6 +17,8 @@ const PATHS = [
   ...['/v1/contracts/ctr_1', '/v1/suppliers/sup_1', '/v1/solicitations/sol_1', '/v1/solicitations/1'],
   ...[
     '/v1/solicitations/count',
+    '/v1/contracts/count?q=asphalt',
+    '/v1/lead-entities?q=city',
     '/v1/contracts?q=asphalt',
     '/v1/suppliers?state=PA&q=roads',
     '/v1/solicitations?q=paving',

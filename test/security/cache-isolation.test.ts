@@ -16,13 +16,14 @@ afterAll(() => service.close());
 const PATHS = [
   ...['contracts', 'suppliers', 'solicitations', 'lead-entities', 'coops'].map((kind) => `/v1/${kind}`),
   ...['/v1/contracts/ctr_2', '/v1/suppliers/sup_2', '/v1/solicitations/sol_2', '/v1/solicitations/2'],
-  ...['/v1/solicitations/count', '/v1/contracts?q=asphalt'],
+  ...['/v1/solicitations/count', '/v1/contracts/count', '/v1/suppliers/count'],
+  ...['/v1/contracts?q=asphalt', '/v1/lead-entities?q=a', '/v1/contracts?limit=1'],
 ];
 
 /** The parts of a response that do not vary. */
 function comparable({ status, headers, body }: HttpResponse): object {
-  const { etag, vary, 'x-sync-watermark': watermark, 'content-type': type } = headers;
-  return { status, etag, vary, watermark, type, body: body.replace(/"request_id":"[^"]*"/, '') };
+  const { etag, vary, link, 'x-sync-watermark': watermark, 'content-type': type } = headers;
+  return { status, etag, vary, link, watermark, type, body: body.replace(/"request_id":"[^"]*"/, '') };
 }
 
 /** Headers by which a client could poison the cache. */

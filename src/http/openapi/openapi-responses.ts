@@ -1,6 +1,7 @@
 import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from '../response/errors.ts';
 import {
   describedRef,
+  int64Schema,
   nullableSchema,
   objectSchema,
   openEnum,
@@ -71,8 +72,16 @@ export const pageMeta = objectSchema(
   { $id: 'PageMeta', description: 'The position of a page in its list.' },
 );
 
+/** The body of every count. */
+export const countSchema = objectSchema(
+  {
+    total: int64Schema({ minimum: 0, description: 'Number of records that match the filters.', examples: [6435] }),
+  },
+  { $id: 'Count', description: 'The number of matching records.' },
+);
+
 /** Named schemas shared by the responses of all resources. */
-export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta, listFormat, feedFormat];
+export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta, countSchema, listFormat, feedFormat];
 
 /** The response headers described in the document. */
 export const HEADERS = {
@@ -86,8 +95,8 @@ export const HEADERS = {
     { type: 'string', format: 'date-time', maxLength: 24, pattern: TIMESTAMP_PATTERN },
   ),
   Link: header(
-    'An addition to the interface, new in 1.2.0. In a stream with `limit`, the next piece: `</v1/…>; rel="next"`. Absent ' +
-      'after the last.',
+    'The next page, or the next piece of a stream with `limit`: `</v1/…>; rel="next"`. Absent after the last. An addition ' +
+      'to the interface, of streams new in 1.2.0. On pages since 1.3.0.',
     { type: 'string' },
   ),
   ETag: header('Identifies this content. Send it as `If-None-Match` to get 304 if nothing has changed.', {
@@ -152,7 +161,8 @@ export function listResponses(page: NamedSchema, examples?: readonly object[]) {
 
 export function feedResponses(page: NamedSchema) {
   const lines = streamOf('A change as JSON on each line, and a last line with `meta`.');
-  return responses('A page of changes, or a stream of them.', page, { streams: { 'application/x-ndjson': lines } });
+  const streams = { 'application/x-ndjson': lines };
+  return responses('A page of changes, or a stream of them.', page, { headers: ['Link'], streams });
 }
 
 /** Responses of a detail route, which can be 404. */

@@ -6,7 +6,7 @@ import { idParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import { indexed, indexedListing, updatedSince, withValue, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { listRoute, sendRecord } from '../../paging/send.ts';
+import { countRoute, listRoute, sendRecord } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../served-json.ts';
@@ -23,7 +23,7 @@ export const contractFilters = {
   updated_since: updatedSince('contracts'),
 };
 
-/** GET /v1/contracts and /v1/contracts/{id}. */
+/** GET /v1/contracts, /v1/contracts/count and /v1/contracts/{id}. */
 export function registerContracts(v1: FastifyInstance, services: RouteServices, index: RecordIndex): void {
   for (const schema of [contract, contractPage]) v1.addSchema(schema);
 
@@ -44,6 +44,8 @@ export function registerContracts(v1: FastifyInstance, services: RouteServices, 
       listingOf: (conditionsIn) => indexedListing(index, listedContracts, conditionsIn),
     }),
   );
+
+  v1.get('/contracts/count', countRoute(index, 'contracts', contractFilters, ' Since 1.3.0.'));
 
   v1.get<{ Params: { id: string } }>('/contracts/:id', {
     schema: {

@@ -3,9 +3,9 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
-import { detailResponses, objectResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { idPathSchema, int64Schema, objectSchema } from '../../http/openapi/openapi-schemas.ts';
-import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
+import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
+import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
+import { idParameter, oneOfParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
   indexed,
@@ -17,24 +17,13 @@ import {
   words,
 } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { listRoute, sendCount, sendRecord, type RecordQuery } from '../../paging/send.ts';
+import { countRoute, listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
 import { withUpdatedAt } from '../served-json.ts';
 import { detailItems, solicitation, solicitationDetail, solicitationStatus } from './fields.ts';
 
 const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
-
-const count = objectSchema(
-  {
-    total: int64Schema({
-      minimum: 0,
-      description: 'Number of solicitations that match the filters.',
-      examples: [6435],
-    }),
-  },
-  { $id: 'Count', description: 'The number of matching records.' },
-);
 
 export const solicitationFilters = {
   q: words,
@@ -62,7 +51,7 @@ export const solicitationFilters = {
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
 export function registerSolicitations(v1: FastifyInstance, services: RouteServices, index: RecordIndex): void {
-  const schemas = [solicitationStatus, solicitation, solicitationPage, solicitationDetail, ...detailItems, count];
+  const schemas = [solicitationStatus, solicitation, solicitationPage, solicitationDetail, ...detailItems];
   for (const schema of schemas) v1.addSchema(schema);
 
   v1.get(
@@ -84,18 +73,7 @@ export function registerSolicitations(v1: FastifyInstance, services: RouteServic
     }),
   );
 
-  v1.get('/solicitations/count', {
-    schema: {
-      operationId: 'countSolicitations',
-      tags: ['Solicitations'],
-      summary: 'Count solicitations',
-      description: 'The number of solicitations that the list returns for the same filters.',
-      querystring: querystringSchema(solicitationFilters),
-      response: objectResponses(count),
-    },
-    config: { kind: 'solicitations', parameters: solicitationFilters },
-    handler: (request, reply) => sendCount(request, reply, index, solicitationFilters),
-  });
+  v1.get('/solicitations/count', countRoute(index, 'solicitations', solicitationFilters));
 
   v1.get<{ Params: { id: string } }>('/solicitations/:id', {
     schema: {

@@ -15,7 +15,7 @@ import {
   type IndexFilter,
 } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
-import { listRoute, sendRecord } from '../../paging/send.ts';
+import { countRoute, listRoute, sendRecord } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
 import { findRecord } from '../find-record.ts';
@@ -46,7 +46,7 @@ export const supplierFilters = (certifications: CertificationList) => ({
   updated_since: updatedSince('suppliers'),
 });
 
-/** GET /v1/suppliers and /v1/suppliers/{id}. */
+/** GET /v1/suppliers, /v1/suppliers/count and /v1/suppliers/{id}. */
 export function registerSuppliers(
   v1: FastifyInstance,
   services: RouteServices,
@@ -54,6 +54,7 @@ export function registerSuppliers(
   certifications: CertificationList,
 ): void {
   for (const schema of [embeddedSupplier, supplier, supplierPage]) v1.addSchema(schema);
+  const filters = supplierFilters(certifications);
 
   v1.get(
     '/suppliers',
@@ -67,10 +68,12 @@ export function registerSuppliers(
       },
       page: supplierPage,
       columns: csvColumns(supplier.properties),
-      filters: supplierFilters(certifications),
+      filters,
       listingOf: (conditionsIn) => indexedListing(index, listedSuppliers, conditionsIn),
     }),
   );
+
+  v1.get('/suppliers/count', countRoute(index, 'suppliers', filters, ' Since 1.3.0.'));
 
   v1.get<{ Params: { id: string } }>('/suppliers/:id', {
     schema: {
