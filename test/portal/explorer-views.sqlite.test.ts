@@ -224,6 +224,7 @@ describe('a view of the explorer', () => {
       '#/solicitations/',
       '#/solicitations/%E0%A4%A',
       '#/solicitations/count',
+      '#/contracts/count',
       '#/constructor/any%20text',
       '#/overview/1',
       '#/coops/co_costars_963a',

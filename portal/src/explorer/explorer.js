@@ -177,7 +177,7 @@ class Explorer {
   async #make({ view: name, id, parameters }, view, previousPages) {
     const showRecord = RECORDS.get(name);
     // The API's only path below a list that is not a record.
-    const isCount = name === 'solicitations' && id === 'count';
+    const isCount = id === 'count';
     if (id !== null && showRecord !== undefined && !isCount) return showRecord(id, view);
     const list = LISTS.find((candidate) => candidate.view === name);
     if (list !== undefined && id === null) return showList(list, parameters, view, previousPages);
