@@ -28,8 +28,9 @@ export class ResponseCheck {
     if (request.type === 'count') {
       const { total } = JSON.parse(response.body) as { total: number };
       const { kind, filters } = request;
-      expect(total).toBeGreaterThanOrEqual(this.#model.count(kind, filters, partner.scope, 'min'));
-      expect(total).toBeLessThanOrEqual(this.#model.count(kind, filters, partner.scope, 'max'));
+      const now = this.#now();
+      expect(total).toBeGreaterThanOrEqual(this.#model.count(kind, filters, partner.scope, now, 'min'));
+      expect(total).toBeLessThanOrEqual(this.#model.count(kind, filters, partner.scope, now, 'max'));
       return;
     }
     const expected = this.#model.detail(request.kind, request.id, partner.scope, this.#now());

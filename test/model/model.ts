@@ -59,8 +59,8 @@ export class Model {
   }
 
   /** The number of matching records. */
-  count(kind: Kind, filters: Filters, scope: ModelScope, sync: SyncBound = 'min'): number {
-    return this.list(kind, filters, scope, '', sync).length;
+  count(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'min'): number {
+    return this.list(kind, filters, scope, now, sync).length;
   }
 
   /** The record in its detail form, or null if the scope shows no such record. Solicitations also by `ref`. */
