@@ -36,6 +36,8 @@ const ONLY_IN_ALL = [
   // Run a mirror for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
   'client/test/mirror/reports.test.ts',
+  // Start Python for each way that a request can fail, and that a mirror can be used.
+  'client/test/python/*.test.ts',
   // Request every list as streams of every form.
   'test/conformance/streams.test.ts',
   // Request every list and listing record by record, or wait for a key to end.

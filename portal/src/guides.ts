@@ -50,6 +50,7 @@ export const SIDEBAR = [
     items: [
       { label: 'Client', slug: slugOf('client/README.md') },
       { label: 'Mirror', slug: slugOf('client/MIRROR.md') },
+      guide('python', 'Python'),
     ],
   },
   {

@@ -135,7 +135,9 @@ async function shortenWaits(directory: string): Promise<Record<string, string>> 
 /** The files that a program keeps, without itself and those that it has begun. */
 async function readKept(name: string): Promise<Record<string, string>> {
   const folder = join(project.directory, name);
-  const files = (await readdir(folder)).filter((file) => !/^example\.|\.mts$|\.new$|-lock$/.test(file));
+  const files = (await readdir(folder)).filter(
+    (file) => !/^example\.|^partner_data\.py$|\.mts$|\.new$|-lock$/.test(file),
+  );
   const texts = files.map(async (file) => [file, await readFile(join(folder, file), 'latin1')] as const);
   return Object.fromEntries((await Promise.all(texts)).filter(([, text]) => !isEmptyDatabase(text)));
 }

@@ -137,6 +137,7 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['questions_due_at', '/docs/reference#models/SolicitationDetail'],
   ['pagination', '/docs/guides/paging#_top'],
   ['authentication', '/docs/guides/keys#_top'],
+  ['python', '/docs/guides/python#_top'],
   ['incremental', '/docs/guides/syncing#an-incremental-sync'],
   ['quota', '/docs/guides/limits#requests-per-minute'],
   ['vendor', '/docs/guides/first-request#endpoints'],
