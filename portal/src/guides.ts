@@ -43,6 +43,7 @@ export const SIDEBAR = [
       guide('loading', 'Load it into…'),
       guide('searching', 'Searching'),
       guide('syncing', 'Keeping a copy'),
+      guide('postgresql', 'A copy in PostgreSQL'),
     ],
   },
   {

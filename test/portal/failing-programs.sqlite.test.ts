@@ -17,8 +17,8 @@ interface Program extends Example {
 }
 
 const SENDS = /PARTNER_DATA_|Bearer |partner-data-mirror/;
-/** Blocks that only set variables, that npm runs, or that do not end. */
-const OTHERS = /^export .*\nexport .*$|\bnp[mx] |--watch/;
+/** Blocks that only set variables, that npm runs, that do not end, or that postgresql-copy.postgres.test.ts runs. */
+const OTHERS = /^export .*\nexport .*$|\bnp[mx] |--watch|\bpsql /;
 /** Programs that keep a file can take a part for the whole. */
 const KEEPS = /\bmv |rename\(|--sqlite|\.sqlite'|\.sqlite"/;
 /** Errors are what they show. */

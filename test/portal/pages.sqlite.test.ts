@@ -138,6 +138,7 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['pagination', '/docs/guides/paging#_top'],
   ['authentication', '/docs/guides/keys#_top'],
   ['python', '/docs/guides/python#_top'],
+  ['psql', '/docs/guides/postgresql'],
   ['incremental', '/docs/guides/syncing#an-incremental-sync'],
   ['quota', '/docs/guides/limits#requests-per-minute'],
   ['vendor', '/docs/guides/first-request#endpoints'],
