@@ -238,7 +238,7 @@ def _layout() -> str:
         return template.format(path.replace(".", "_"), f"json_extract(record, '$.{path}')")
 
     layout = """create table mirror_state (name text primary key not null, value text not null);
-      create table unreported_changes (kind text not null, id text not null, change text not null,
+      create table unreported_changes (kind text not null, id text not null, change text not null, before text,
       primary key (kind, id)) without rowid;"""
     for table, paths in TABLES.items():
         columns = "".join(field(path, ", {} text generated always as ({}) stored") for path in paths.split())

@@ -30,7 +30,7 @@ Keeps a local copy of all records that your key can access. Later runs only fetc
   --watch TIME             keep running, and sync at this interval, such as 5m; print a line after each sync that changed
                            the copy
   --on-change COMMAND      after a sync that changed the copy, run COMMAND in a shell; its standard input has a line of
-                           JSON for each record that was added, changed or removed
+                           JSON for each record that was added, changed or removed, with the fields that changed
   --json                   print these lines and, after each sync, a line of JSON in place of a table
   --help, --version
 

@@ -90,10 +90,10 @@ export async function sync(context: SyncContext): Promise<SyncReport> {
     return kinds?.includes(kind) === true ? { held: held[kind], added, changed: 0, removed: 0 } : null;
   });
   let isChanged = false;
-  for (const { kind, change } of store.listUnreported()) {
+  for (const { kind, change, count } of store.countUnreported()) {
     isChanged = true;
     const report = reports[kind];
-    if (report !== null) report[change] += 1;
+    if (report !== null) report[change] += count;
   }
   return { kinds: reports, isChanged, reset, isFirstCopy, watermark: String(watermark) };
 }
