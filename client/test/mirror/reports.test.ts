@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
 import { makePartner } from '../../../test/support/partners.ts';
 import { contract, solicitation } from '../../../test/support/publishing.ts';
-import { sendJson, startFaultyServer } from '../support/faulty-server.ts';
+import { sendJson, startCountingServer, startFaultyServer } from '../support/faulty-server.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
 import { startMirrorHere } from './support/mirror-here.ts';
@@ -117,6 +117,23 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     await service.settle();
     expect((await mirror(...args())).code).toBe(0);
     expect(readCopy(type, service.folder)).toEqual(await service.served());
+  });
+
+  test('reads everything again if the service counts other records, and gives up the second time', async () => {
+    const server = await startCountingServer();
+    onTestFinished(() => server.close());
+    const run = () => startMirrorHere(args(), { PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: 'key' }).ended;
+    server.wrong = 1;
+    expect(await run()).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('everything is read again') as string,
+    });
+    expect(server.takeListings()).toEqual(['all', 'all']);
+    expect(await run()).toMatchObject({ code: 0, stderr: '' });
+    expect(server.takeListings()).toEqual(['changes']);
+    server.wrong = Infinity;
+    expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('also after it was read') as string });
+    expect(server.takeListings()).toEqual(['changes', 'all']);
   });
 
   test('accepts the options that are no longer needed, and warns', async () => {
