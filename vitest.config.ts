@@ -72,7 +72,7 @@ const ONLY_AT_NIGHT = [
   'test/portal/{explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
   // Run each program of the guides, also against services that fail in many ways.
   'test/portal/{copy-examples,examples,failing-programs}.sqlite.test.ts',
-  'test/portal/postgresql-copy.postgres.test.ts',
+  'test/portal/{postgresql-copy.postgres,recipes.sqlite}.test.ts',
   // Send thousands of random requests.
   'test/fuzz/http-surface.test.ts',
   // Imports hundreds of megabytes, built to exhaust memory.

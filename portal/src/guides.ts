@@ -44,6 +44,7 @@ export const SIDEBAR = [
       guide('searching', 'Searching'),
       guide('syncing', 'Keeping a copy'),
       guide('postgresql', 'A copy in PostgreSQL'),
+      guide('recipes', 'Recipes'),
     ],
   },
   {

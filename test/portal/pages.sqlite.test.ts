@@ -139,6 +139,7 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['authentication', '/docs/guides/keys#_top'],
   ['python', '/docs/guides/python#_top'],
   ['psql', '/docs/guides/postgresql'],
+  ['calendar', '/docs/guides/recipes'],
   ['incremental', '/docs/guides/syncing#an-incremental-sync'],
   ['quota', '/docs/guides/limits#requests-per-minute'],
   ['vendor', '/docs/guides/first-request#endpoints'],
