@@ -16,7 +16,7 @@ interface Program extends Example {
   readonly file: string;
 }
 
-const SENDS = /PARTNER_DATA_|Bearer |partner-data-mirror/;
+const SENDS = /PARTNER_DATA_|PartnerData\(|Bearer |partner-data-mirror/;
 /** Blocks that only set variables, that npm runs, that do not end, or that postgresql-copy.postgres.test.ts runs. */
 const OTHERS = /^export .*\nexport .*$|\bnp[mx] |--watch|\bpsql /;
 /** Programs that keep a file can take a part for the whole. */
