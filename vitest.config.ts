@@ -36,6 +36,8 @@ const ONLY_IN_ALL = [
   // Run a mirror for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
   'client/test/mirror/reports.test.ts',
+  // Start Python for each way that a request can fail, and that a mirror can be used.
+  'client/test/python/*.test.ts',
   // Request every list as streams of every form.
   'test/conformance/streams.test.ts',
   // Request every list and listing record by record, or wait for a key to end.
@@ -70,6 +72,7 @@ const ONLY_AT_NIGHT = [
   'test/portal/{demo,explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
   // Run each program of the guides, also against services that fail in many ways.
   'test/portal/{copy-examples,examples,failing-programs}.sqlite.test.ts',
+  'test/portal/{postgresql-copy.postgres,recipes.sqlite}.test.ts',
   // Send thousands of random requests, and random import files.
   'test/fuzz/{http-surface,import-format}.test.ts',
   // Imports hundreds of megabytes, built to exhaust memory.

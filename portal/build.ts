@@ -14,7 +14,7 @@ const DIST = join(ROOT, 'dist');
 const SOURCES = [
   '{src,public}/**',
   '*.{ts,json}',
-  '../client/{src/**,examples/**,*.md,*.json,*.js}',
+  '../client/{src/**,examples/**,python/**,*.md,*.json,*.js}',
   '../docs/partner-guide/**',
   '../docs/pictures/*',
   '../docs/openapi.json',
@@ -43,6 +43,7 @@ async function build(): Promise<void> {
   await astro.build({ root: ROOT, logLevel: 'error' });
   // Astro empties the folder first.
   await rename(client.tarball, join(DIST, basename(client.tarball)));
+  await copyFile(join(ROOT, '../client/python/partner_data.py'), join(DIST, 'partner_data.py'));
   await rename(join(DIST, 'pagefind/pagefind.js'), join(DIST, 'pagefind/pagefind.js-index.js'));
   await copyFile(join(ROOT, 'src/search.js'), join(DIST, 'pagefind/pagefind.js'));
   await extractInline();

@@ -43,6 +43,8 @@ export const SIDEBAR = [
       guide('loading', 'Load it into…'),
       guide('searching', 'Searching'),
       guide('syncing', 'Keeping a copy'),
+      guide('postgresql', 'A copy in PostgreSQL'),
+      guide('recipes', 'Recipes'),
     ],
   },
   {
@@ -50,6 +52,7 @@ export const SIDEBAR = [
     items: [
       { label: 'Client', slug: slugOf('client/README.md') },
       { label: 'Mirror', slug: slugOf('client/MIRROR.md') },
+      guide('python', 'Python'),
     ],
   },
   {
