@@ -162,6 +162,11 @@ const TOOLS = existsSync(new URL('tools/node_modules/.package-lock.json', import
   ? 'tools/test'
   : 'tools/not-installed.unit.test.ts';
 
+/** The same for the packages of mcp/. */
+const MCP = existsSync(new URL('mcp/node_modules/.package-lock.json', import.meta.url))
+  ? 'mcp/test'
+  : 'mcp/not-installed.unit.test.ts';
+
 /** The test files of a project, without those of other projects. At night only what `npm run test:all` does not run. */
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
   const exclude = [...others, ...LEFT_OUT];
@@ -170,7 +175,7 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
     const isOfProject = (file: string) => file.startsWith('client/') === (project === 'client');
     return { include: [...ONLY_AT_NIGHT, ...more].filter(isOfProject), exclude };
   }
-  const everything = project === 'client' ? ['client/test'] : ['test', 'convert/test', TOOLS];
+  const everything = project === 'client' ? ['client/test', MCP] : ['test', 'convert/test', TOOLS];
   const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : everything;
   return { include: folders.map((folder) => (folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`)), exclude };
 }
