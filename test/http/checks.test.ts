@@ -220,7 +220,14 @@ describe('403', () => {
     const { key } = await makePartner(service.database, Date.now, limited);
     const headers = { authorization: `Bearer ${key}` };
     for (const path of ['/v1/suppliers', '/v1/coops']) expect((await send(path, headers)).statusCode).toBe(200);
-    for (const path of ['contracts', 'contracts/count', 'solicitations', 'solicitations/count', 'lead-entities', 'city-services']) {
+    for (const path of [
+      'contracts',
+      'contracts/count',
+      'solicitations',
+      'solicitations/count',
+      'lead-entities',
+      'city-services',
+    ]) {
       const { message } = expectError(await send(`/v1/${path}`, headers), 403, 'forbidden');
       expect(message).toContain('suppliers, coops');
     }

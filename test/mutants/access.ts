@@ -64,11 +64,11 @@ export const ACCESS: readonly Mutant[] = [
     tests: ISOLATION,
   },
   {
-    name: 'a search of names has no scope',
+    name: 'a reference list has no scope',
     breaks: ONLY_VISIBLE,
     file: 'src/resources/reference-lists/name-list.ts',
-    original: "'ids')} and ${isListed(engine, kind, key)}`",
-    replacement: "'ids')}`",
+    original: '${isAmong} and ${isListed(engine, kind, key)}',
+    replacement: '${isAmong}',
     tests: ISOLATION,
   },
   {

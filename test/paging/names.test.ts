@@ -20,11 +20,7 @@ beforeAll(async () => {
     catalog: {
       'lead-entities': Array.from({ length: NAMES }, (_, index) => ({ id: idOf(index), name: nameOf(index) })),
     },
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'some', leadEntities: GRANTED },
-      { name: 'none' },
-    ],
+    partners: [{ name: 'all', everything: true }, { name: 'some', leadEntities: GRANTED }, { name: 'none' }],
   });
 });
 afterAll(() => service.close());
@@ -37,7 +33,9 @@ async function search(partner: string, q: string, limit = 100): Promise<string[]
 
 test('requests that search a long list at once each find all that their partner sees', async () => {
   const partners = ['all', 'some', 'none', 'all', 'some'];
-  const found = await Promise.all(partners.map((partner, index) => search(partner, `counties&format=json`, 90 + index)));
+  const found = await Promise.all(
+    partners.map((partner, index) => search(partner, `counties&format=json`, 90 + index)),
+  );
   const granted = COUNTIES.map(idOf).filter((id) => GRANTED.includes(id));
   expect(found).toEqual([COUNTIES.map(idOf), granted, [], COUNTIES.map(idOf), granted]);
   expect(await search('some', 'count', 1)).toEqual(granted);

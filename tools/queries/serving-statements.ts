@@ -25,8 +25,7 @@ import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { findRecord } from '../../src/resources/find-record.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
 import { NAMED_REF_KINDS, TABLE_OF } from '../../src/kinds.ts';
-import { listedAmong, namesAfter } from '../../src/resources/reference-lists/name-list.ts';
-import { namedRefIds } from '../../src/resources/reference-lists/reference-lists.ts';
+import { namedRefs } from '../../src/resources/reference-lists/name-list.ts';
 import { findSolicitation, listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
 import { detailedSuppliers, listedSuppliers } from '../../src/resources/suppliers/suppliers.ts';
 import { watchStatements } from './watched-database.ts';
@@ -126,22 +125,21 @@ function templates(engine: Engine): Template[] {
       ),
     ),
     ...NAMED_REF_KINDS.flatMap((kind) =>
-      (RULES[kind] === null ? [EVERYTHING] : SCOPES).map((scope) =>
+      (RULES[kind] === null ? [EVERYTHING] : SCOPES).flatMap((scope) => [
         rowsOf(
           'lists',
           RULES[kind] === null || scope.everythingSince !== null
-            ? 'The next ids of a reference list that the partner sees all of.'
-            : 'The next ids of a reference list: granted, or named by a contract that the partner sees.',
-          namedRefIds({ engine, scope }, kind, '', 1),
+            ? 'The next records of a reference list that the partner sees all of, and for a search the next names of all.'
+            : 'The next records of a reference list: granted, or named by a contract that the partner sees.',
+          namedRefs({ engine, scope }, kind, '', 1),
         ),
-      ),
+        rowsOf(
+          'lists',
+          'The same of those whose names have the words of a search.',
+          namedRefs({ engine, scope }, kind, '', 1, []),
+        ),
+      ]),
     ),
-    ...NAMED_REF_KINDS.flatMap((kind) => [
-      rowsOf('lists', 'All names, some at a time. Their words are cached for the catalog.', namesAfter(kind, '')),
-      ...(RULES[kind] === null ? [EVERYTHING] : SCOPES).map((scope) =>
-        rowsOf('lists', 'Which records with the words of a search the partner sees.', listedAmong({ engine, scope }, kind, [])),
-      ),
-    ]),
     ...FEED_RECORDS.flatMap(([kind, listed]): Template[] => [
       ...(['list', 'range'] as const).map((by) =>
         textsIn(

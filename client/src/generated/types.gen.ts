@@ -49,6 +49,16 @@ export type PageMeta = {
 };
 
 /**
+ * The number of matching records.
+ */
+export type Count = {
+    /**
+     * Number of records that match the filters.
+     */
+    total: number;
+};
+
+/**
  * `json` is a page of the list. `ndjson` and `csv` stream all of it, or `limit` records. New values can be added: accept ones that you do not know.
  */
 export type ListFormat = 'json' | 'ndjson' | 'csv';
@@ -502,16 +512,6 @@ export type SolicitationQuestion = {
 };
 
 /**
- * The number of matching records.
- */
-export type Count = {
-    /**
-     * Number of solicitations that match the filters.
-     */
-    total: number;
-};
-
-/**
  * A kind of record in the feed of changes. New values can be added: accept ones that you do not know.
  */
 export type FeedKind = 'contracts' | 'solicitations' | 'suppliers';
@@ -837,6 +837,82 @@ export type ListContractsResponses = {
 
 export type ListContractsResponse = ListContractsResponses[keyof ListContractsResponses];
 
+export type CountContractsData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or as another form of it in English. Case, accents and punctuation do not matter.
+         */
+        q?: string;
+        /**
+         * Only contracts of this lead entity: an `id` of `/v1/lead-entities`.
+         */
+        lead_entity?: string;
+        /**
+         * Only contracts of this cooperative: an `id` of `/v1/coops`.
+         */
+        coop?: string;
+        /**
+         * Only contracts with this supplier: an `id` of `/v1/suppliers`.
+         */
+        supplier?: string;
+        /**
+         * Only contracts for this city service: an `id` of `/v1/city-services`.
+         */
+        city_service?: string;
+        /**
+         * Only contracts that changed or became visible to you at this time or later. Pass the `X-Sync-Watermark` of your last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier.
+         */
+        updated_since?: string;
+    };
+    url: '/v1/contracts/count';
+};
+
+export type CountContractsErrors = {
+    /**
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
+     */
+    400: Error;
+    /**
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
+     */
+    401: Error;
+    /**
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
+     */
+    403: Error;
+    /**
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
+     */
+    405: Error;
+    /**
+     * Too many requests. See /docs/errors/rate_limited.
+     */
+    429: Error;
+    /**
+     * Something failed on our side. See /docs/errors/internal_error.
+     */
+    500: Error;
+};
+
+export type CountContractsError = CountContractsErrors[keyof CountContractsErrors];
+
+export type CountContractsResponses = {
+    /**
+     * The result.
+     */
+    200: Count;
+};
+
+export type CountContractsResponse = CountContractsResponses[keyof CountContractsResponses];
+
 export type GetContractData = {
     body?: never;
     headers?: {
@@ -980,6 +1056,78 @@ export type ListSuppliersResponses = {
 };
 
 export type ListSuppliersResponse = ListSuppliersResponses[keyof ListSuppliersResponses];
+
+export type CountSuppliersData = {
+    body?: never;
+    headers?: {
+        /**
+         * The `ETag` of an earlier response, such as `W/"8Kz0qv3mXc1JYbWm5oGfTA"`. If nothing has changed since, the response is 304 without a body.
+         */
+        'If-None-Match'?: string;
+    };
+    path?: never;
+    query?: {
+        /**
+         * Words to search for, such as `fire safety`. A record must contain all of them: each as the beginning of a word, or as another form of it in English. Case, accents and punctuation do not matter.
+         */
+        q?: string;
+        /**
+         * Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`.
+         */
+        state?: string;
+        /**
+         * Abbreviations or names of certifications (see `/v1/certifications`), comma-separated, such as `MBE,WBE`: suppliers that hold all of them.
+         */
+        certifications?: string;
+        /**
+         * Only suppliers that offer this city service: an `id` of `/v1/city-services`.
+         */
+        city_service?: string;
+        /**
+         * Only suppliers that changed or became visible to you at this time or later. Pass the `X-Sync-Watermark` of your last sync. Any other timestamp, such as your own clock or the latest `updated_at`, counts as 5 seconds earlier.
+         */
+        updated_since?: string;
+    };
+    url: '/v1/suppliers/count';
+};
+
+export type CountSuppliersErrors = {
+    /**
+     * A parameter is unknown, repeated or malformed, or the request is malformed. See /docs/errors/validation_failed.
+     */
+    400: Error;
+    /**
+     * The API key is missing or not valid. See /docs/errors/unauthorized.
+     */
+    401: Error;
+    /**
+     * The partner is suspended, or has no access to this kind of resource. See /docs/errors/forbidden.
+     */
+    403: Error;
+    /**
+     * The method is neither GET nor HEAD. See /docs/errors/validation_failed.
+     */
+    405: Error;
+    /**
+     * Too many requests. See /docs/errors/rate_limited.
+     */
+    429: Error;
+    /**
+     * Something failed on our side. See /docs/errors/internal_error.
+     */
+    500: Error;
+};
+
+export type CountSuppliersError = CountSuppliersErrors[keyof CountSuppliersErrors];
+
+export type CountSuppliersResponses = {
+    /**
+     * The result.
+     */
+    200: Count;
+};
+
+export type CountSuppliersResponse = CountSuppliersResponses[keyof CountSuppliersResponses];
 
 export type GetSupplierData = {
     body?: never;
@@ -1420,6 +1568,10 @@ export type ListLeadEntitiesData = {
     path?: never;
     query?: {
         /**
+         * Words of the name, as in other lists. Since 1.3.0.
+         */
+        q?: string;
+        /**
          * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
@@ -1484,6 +1636,10 @@ export type ListCityServicesData = {
     path?: never;
     query?: {
         /**
+         * Words of the name, as in other lists. Since 1.3.0.
+         */
+        q?: string;
+        /**
          * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */
         cursor?: string;
@@ -1547,6 +1703,10 @@ export type ListCoopsData = {
     };
     path?: never;
     query?: {
+        /**
+         * Words of the name, as in other lists. Since 1.3.0.
+         */
+        q?: string;
         /**
          * The `meta.next_cursor` of the previous page, unchanged, with the same filters. Opaque.
          */

@@ -30,7 +30,7 @@ export const findNames: Tool<typeof input> = {
     const kinds = kind === undefined ? await readable(service, ALL, options) : [kind];
     const names: object[] = [];
     // One after the other: a partner can read only few streams at once.
-    for (const one of kinds) names.push(...(await namesWith(service, one, wordsOf(words), options)));
+    for (const one of kinds) names.push(...(await namesWith(service, one, words, options)));
     const summary = [
       `${names.length} names match, of ${kinds.join(', ')}.`,
       names.length > max ? `These are the first ${max}: give more words, or a kind.` : '',
@@ -39,21 +39,13 @@ export const findNames: Tool<typeof input> = {
   },
 };
 
-/** The names that have all words. This reads the lists, since they cannot be searched. */
-async function namesWith(service: Service, kind: Kind, words: readonly string[], options: RequestOptions) {
+/** The names that have all words. */
+async function namesWith(service: Service, kind: Kind, words: string, options: RequestOptions) {
   const [argument, list] = KINDS[kind];
   const names: object[] = [];
-  for await (const record of service.client.stream(kind, {}, options)) {
+  for await (const record of service.client.stream(kind, { q: words }, options)) {
     const value = 'id' in record ? record.id : record.abbreviation;
-    const own = wordsOf('id' in record ? record.name : `${record.name} ${value}`);
-    if (words.every((word) => own.some((one) => one.startsWith(word))))
-      names.push({ kind, [argument]: value, name: record.name, link: listLink(service, list, { [argument]: value }) });
+    names.push({ kind, [argument]: value, name: record.name, link: listLink(service, list, { [argument]: value }) });
   }
   return names;
-}
-
-/** Words without accents, in lower case. */
-function wordsOf(text: string): string[] {
-  const plain = text.normalize('NFKD').replaceAll(/\p{M}/gu, '').toLowerCase();
-  return plain.match(/[\p{L}\p{N}]+/gu) ?? [];
 }

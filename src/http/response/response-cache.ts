@@ -108,11 +108,7 @@ export class ResponseCache {
   }
 
   /** Prepares a response for sending, and caches it if it is certain to be the partner's newest. */
-  finish(
-    partner: PartnerState,
-    url: string,
-    { body, revision, ...others }: RenderedResponse,
-  ): CachedResponse {
+  finish(partner: PartnerState, url: string, { body, revision, ...others }: RenderedResponse): CachedResponse {
     this.#misses += 1;
     const text = new EncodedText(body);
     const response = { text, ...others, goodFromMs: this.#clock() };

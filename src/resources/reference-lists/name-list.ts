@@ -1,110 +1,101 @@
 import { sql } from 'kysely';
+import type { Scope } from '../../access/scope.ts';
 import type { Snapshot } from '../../access/snapshot.ts';
 import { isListed, scopeKey, scopeValues } from '../../access/visibility/scope-sql.ts';
 import { compareBytewise } from '../../bytewise.ts';
 import type { Query } from '../../database/database.ts';
-import type { CatalogName } from '../../database/revision.ts';
 import { isInList, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { MAX_ROWS, pauses } from '../../index/record-index.ts';
 import { Tokenizer } from '../../index/words.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 
-/** All names of a catalog, in the order of their ids. */
-interface Names {
-  readonly catalog: CatalogName;
-  readonly ids: string[];
-  readonly termTexts: string[];
-  isComplete: boolean;
-}
+/** Computing their terms takes about two milliseconds. */
+const NAMES_AT_ONCE = 250;
+
+const EVERYTHING: Scope = { everythingSince: '', leadEntities: new Map(), coops: new Map() };
 
 /**
- * Finds records of a reference list by the words of their names. Caches the terms of all names of a catalog: some 10 MB
- * for 50,000, read when the first is searched after a release.
+ * Finds records of a reference list by words of their names. Caches the terms of all names of the last catalog, which the
+ * first search after a release reads: some 10 MB for 50,000.
  */
 export class NameList {
   readonly #kind: NamedRefKind;
   readonly #tokenizer = new Tokenizer();
-  #names: Names | null = null;
+  /** In order of id, as far as they have been read. */
+  #names = { catalog: '', all: [] as { id: string; termText: string }[], isComplete: false };
 
   constructor(kind: NamedRefKind) {
     this.#kind = kind;
   }
 
-  /** The first ids after another of the records whose names match and that the scope shows. */
+  /** The first ids after another of records whose name matches and that the scope shows. */
   async find(
     snapshot: Snapshot,
     matches: (termText: string) => boolean,
     after: string,
     limit: number,
   ): Promise<{ keys: string[]; hasMore: boolean }> {
-    const { ids, termTexts } = await this.#read(snapshot);
+    const all = await this.#read(snapshot);
     const pause = pauses();
     const keys: string[] = [];
     let named: string[] = [];
-    // A partner that sees everything needs no more than these.
+    // Enough if the scope shows them all.
     let size = Math.min(limit + 1, MAX_ROWS);
-    for (let index = 0; index < ids.length && keys.length <= limit; index += 1) {
-      const id = ids[index] ?? '';
+    for (let index = 0; index < all.length && keys.length <= limit; index += 1) {
+      const { id = '', termText = '' } = all[index] ?? {};
       if (index % MAX_ROWS === 0) await pause();
-      if (id > after && matches(termTexts[index] ?? '')) named.push(id);
-      if (named.length < size && (index < ids.length - 1 || named.length === 0)) continue;
-      const listed = new Set((await snapshot.run(listedAmong(snapshot, this.#kind, named))).map((row) => row.id));
-      keys.push(...named.filter((each) => listed.has(each)));
+      if (id > after && matches(termText)) named.push(id);
+      if (named.length < size && index < all.length - 1) continue;
+      const rows = await snapshot.run(namedRefs(snapshot, this.#kind, after, named.length, named));
+      keys.push(...rows.map((row) => row.id).sort(compareBytewise));
       named = [];
       size = MAX_ROWS;
     }
     return { keys: keys.slice(0, limit), hasMore: keys.length > limit };
   }
 
-  async #read(snapshot: Snapshot): Promise<Names> {
-    const { catalog } = snapshot;
-    if (this.#names?.catalog !== catalog) this.#names = { catalog, ids: [], termTexts: [], isComplete: false };
+  async #read(snapshot: Snapshot) {
+    const { engine, catalog } = snapshot;
+    if (this.#names.catalog !== catalog) this.#names = { catalog, all: [], isComplete: false };
     const names = this.#names;
     const pause = pauses();
     while (!names.isComplete) {
-      const after = names.ids.at(-1) ?? '';
-      const rows = await snapshot.run(namesAfter(this.#kind, after));
+      const { length } = names.all;
+      const after = names.all.at(-1)?.id ?? '';
+      const rows = await snapshot.run(namedRefs({ engine, scope: EVERYTHING }, this.#kind, after, NAMES_AT_ONCE));
       await pause();
-      // Another request can have read them too.
-      if (names.isComplete || after !== (names.ids.at(-1) ?? '')) continue;
-      for (const { id, name } of rows.sort((one, other) => compareBytewise(one.id, other.id))) {
-        names.ids.push(id);
-        names.termTexts.push(this.#tokenizer.termText([name]));
-      }
+      // Another request can have read them, too.
+      if (names.isComplete || names.all.length > length) continue;
+      rows.sort((one, other) => compareBytewise(one.id, other.id));
+      names.all.push(...rows.map(({ id, name }) => ({ id, termText: this.#tokenizer.termText([name]) })));
       names.isComplete = rows.length < NAMES_AT_ONCE;
     }
-    return names;
+    return names.all;
   }
 }
 
-/** Their terms take about two milliseconds. */
-const NAMES_AT_ONCE = 250;
-
-/** The next names of a catalog, whoever can see them. Served by the primary key. */
-export function namesAfter(kind: NamedRefKind, after: string): Query<{ id: string; name: string }> {
-  const table = TABLE_OF[kind];
-  return {
-    statementKey: `names of ${table}`,
-    columns: ['id', 'name'],
-    build: () => sql`select id, name from ${sql.table(`catalog.${table}`)}
-      where id > ${parameter('after')} order by id limit ${rowLimit('rows')}`,
-    values: { after, rows: NAMES_AT_ONCE },
-  };
-}
-
-/** Those of some lead entities, coops or city services that the scope shows. Served by the primary key. */
-export function listedAmong(
+/**
+ * The first records after an id of lead entities or coops that are granted or named by a visible contract, or of all city
+ * services. Served by the primary key.
+ *
+ * @param among only of these ids.
+ */
+export function namedRefs(
   { engine, scope }: Pick<Snapshot, 'engine' | 'scope'>,
   kind: NamedRefKind,
-  ids: readonly string[],
-): Query<{ id: string }> {
+  after: string,
+  rows: number,
+  among: readonly string[] | null = null,
+): Query<{ id: string; name: string }> {
   const key = scopeKey(kind, scope);
   const table = TABLE_OF[kind];
+  const isAmong = among === null ? sql`` : sql`and ${isInList(engine, sql.ref('named.id'), 'ids')}`;
   return {
-    statementKey: `${table} among ids, ${key}`,
-    columns: ['id'],
-    build: () => sql`select named.id from ${sql.table(`catalog.${table}`)} as named
-      where ${isInList(engine, sql.ref('named.id'), 'ids')} and ${isListed(engine, kind, key)}`,
-    values: { ...scopeValues(scope), ids },
+    statementKey: `${among === null ? '' : 'some '}${table}, ${key}`,
+    columns: ['id', 'name'],
+    build: () => sql`select named.id, named.name from ${sql.table(`catalog.${table}`)} as named
+      where named.id > ${parameter('after')} ${isAmong} and ${isListed(engine, kind, key)}
+      order by named.id limit ${rowLimit('rows')}`,
+    values: { ...scopeValues(scope), after, rows, ids: among ?? [] },
   };
 }

@@ -1,20 +1,15 @@
 import type { FastifyInstance } from 'fastify';
-import { sql } from 'kysely';
-import type { Scope } from '../../access/scope.ts';
-import { isListed, scopeKey, scopeValues } from '../../access/visibility/scope-sql.ts';
 import { compareBytewise } from '../../bytewise.ts';
-import type { Engine, Query } from '../../database/database.ts';
-import { limitParameter as rowLimit, parameter } from '../../database/statement.ts';
 import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { freeText, type Filter } from '../../http/request/parameters.ts';
 import { wordMatcher } from '../../index/words.ts';
-import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
+import { TABLE_OF } from '../../kinds.ts';
 import { keyedListing, storedWhole } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { listRoute } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
 import { CITY_SERVICE_EXAMPLE, COOP_EXAMPLE, LEAD_ENTITY_EXAMPLE, namedRef } from './fields.ts';
-import { NameList } from './name-list.ts';
+import { NameList, namedRefs } from './name-list.ts';
 
 const words: Filter<string, null, ReturnType<typeof wordMatcher>> = {
   ...freeText,
@@ -68,33 +63,11 @@ export function registerReferenceLists(v1: FastifyInstance, services: RouteServi
           keyedListing(records, async (snapshot, after, limit) => {
             const [matches] = await conditionsIn(null);
             if (matches !== undefined) return names.find(snapshot, matches, after ?? '', limit);
-            const rows = await snapshot.run(namedRefIds(snapshot, kind, after ?? '', limit + 1));
+            const rows = await snapshot.run(namedRefs(snapshot, kind, after ?? '', limit + 1));
             const keys = rows.map(({ id }) => id).sort(compareBytewise);
             return { keys: keys.slice(0, limit), hasMore: keys.length > limit };
           }),
       }),
     );
   }
-}
-
-/**
- * The first IDs after another of lead entities or coops that are granted or named by a visible contract, or of all city
- * services. Served by the primary key.
- */
-export function namedRefIds(
-  { engine, scope }: { readonly engine: Engine; readonly scope: Scope },
-  kind: NamedRefKind,
-  after: string,
-  rows: number,
-): Query<{ id: string }> {
-  const key = scopeKey(kind, scope);
-  const table = TABLE_OF[kind];
-  return {
-    statementKey: `ids of ${table}, ${key}`,
-    columns: ['id'],
-    build: () => sql`select named.id from ${sql.table(`catalog.${table}`)} as named
-      where named.id > ${parameter('after')} and ${isListed(engine, kind, key)}
-      order by named.id limit ${rowLimit('rows')}`,
-    values: { ...scopeValues(scope), after, rows },
-  };
 }
