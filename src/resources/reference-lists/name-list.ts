@@ -65,7 +65,7 @@ export class NameList {
       const rows = await snapshot.run(namedRefs({ engine, scope: EVERYTHING }, this.#kind, after, NAMES_AT_ONCE));
       await pause();
       // Another request can have read them, too.
-      if (names.isComplete || names.all.length > length) continue;
+      if (names.all.length > length) continue;
       rows.sort((one, other) => compareBytewise(one.id, other.id));
       names.all.push(...rows.map(({ id, name }) => ({ id, termText: this.#tokenizer.termText([name]) })));
       names.isComplete = rows.length < NAMES_AT_ONCE;
