@@ -80,8 +80,7 @@ async function findRemoval({ kysely }: Database, kind: Kind, id: string): Promis
 }
 
 async function findLastRequest({ kysely }: Database, partnerId: number, kind: Kind): Promise<string | null> {
-  const endpoints = ['', '/count', '/:id'].map((rest) => `/v1/${kind}${rest}`);
-  if (isIndexed(kind)) endpoints.push('/v1/changes');
+  const endpoints = [`/v1/${kind}`, `/v1/${kind}/:id`, ...(isIndexed(kind) ? ['/v1/changes'] : [])];
   const { rows } = await sql<{ day: string | null }>`select max(day) as day from access.usage
     where partner_id = ${partnerId} and endpoint in (${sql.join(endpoints)})`.execute(kysely);
   return rows[0]?.day ?? null;

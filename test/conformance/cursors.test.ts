@@ -83,21 +83,24 @@ describe('the header Link', () => {
     ['solicitations?q=paving', 6],
     ['changes?kinds=solicitations', 6],
     ['lead-entities?format=json&q=city', 1],
-  ])('leads through all pages of /v1/%s, each time it is requested, and is absent on the last', async (query, limit) => {
-    const { key } = service.partner('one');
-    const pages: HttpResponse[] = [];
-    for (let next: string | undefined = `/v1/${query}&limit=${limit}`; next !== undefined;) {
-      const page = await service.get(next, { key });
-      expect(page.status).toBe(200);
-      expect((await service.get(next, { key })).headers['link']).toBe(page.headers['link']);
-      expect((await service.get(next, { key, method: 'HEAD' })).headers['link']).toBe(page.headers['link']);
-      const headers = { 'if-none-match': page.headers.etag ?? '' };
-      const { status, headers: unchanged } = await service.get(next, { key, headers });
-      expect([status, unchanged['link']]).toEqual([304, page.headers['link']]);
-      pages.push(page);
-      next = /^<(\/v1\/[^>]*)>; rel="next"$/.exec(String(page.headers['link']))?.[1];
-    }
-    expect(pages.length).toBeGreaterThan(1);
-    expect(dataOf(...pages)).toEqual(dataOf(...(await service.listAllPages(`/v1/${query}`, key, [100]))));
-  });
+  ])(
+    'leads through all pages of /v1/%s, each time it is requested, and is absent on the last',
+    async (query, limit) => {
+      const { key } = service.partner('one');
+      const pages: HttpResponse[] = [];
+      for (let next: string | undefined = `/v1/${query}&limit=${limit}`; next !== undefined;) {
+        const page = await service.get(next, { key });
+        expect(page.status).toBe(200);
+        expect((await service.get(next, { key })).headers['link']).toBe(page.headers['link']);
+        expect((await service.get(next, { key, method: 'HEAD' })).headers['link']).toBe(page.headers['link']);
+        const headers = { 'if-none-match': page.headers.etag ?? '' };
+        const { status, headers: unchanged } = await service.get(next, { key, headers });
+        expect([status, unchanged['link']]).toEqual([304, page.headers['link']]);
+        pages.push(page);
+        next = /^<(\/v1\/[^>]*)>; rel="next"$/.exec(String(page.headers['link']))?.[1];
+      }
+      expect(pages.length).toBeGreaterThan(1);
+      expect(dataOf(...pages)).toEqual(dataOf(...(await service.listAllPages(`/v1/${query}`, key, [100]))));
+    },
+  );
 });
