@@ -131,8 +131,8 @@ async function sendPage(
   return sendResponse(request, reply, {
     body: pageOfLines(bytes, { next_cursor, limit, ...end }),
     rows: count,
-    watermark: null,
     ...(next_cursor !== null && { link: nextLink(request, next_cursor) }),
+    watermark: null,
     revision: count === 0 ? revision : null,
     goodUntilMs: Infinity,
   });

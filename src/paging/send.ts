@@ -99,8 +99,8 @@ async function sendList(
   return sendResponse(request, reply, {
     body: pageOfLines(bytes, { next_cursor: nextCursor, limit }),
     rows: count,
-    watermark,
     ...(nextCursor !== null && { link: nextLink(request, nextCursor) }),
+    watermark,
     revision,
     goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });
