@@ -201,7 +201,7 @@ export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProg
 }
 
 const ADVICE =
-  'run "pds reindex": until then, lists and counts may lack records or show others. If it happens again, look for the cause, ' +
+  'run "pds reindex": until then, lists and counts may lack records, show others or fail. If it happens again, look for the cause, ' +
   'such as a failing disk or a program that writes to the tables';
 
 function describeFindings(findings: readonly IndexFindings[], success: (size: string) => string): Finding[] {

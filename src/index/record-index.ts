@@ -5,8 +5,10 @@ import { BlockQuery, type Block, type SetCache } from './block-query.ts';
 import { isAll, Visibility, type Condition, type TermRange } from './conditions.ts';
 import { BLOCK_SIZE, sizeOf, EMPTY_SET, unionOf, type PositionSet, decodeStoredSet } from './position-set.ts';
 import { readBlocks, readPosition, readSets } from './statements.ts';
+import { hasAllTerms } from './terms.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { compareBytewise } from '../bytewise.ts';
+import { OperatorError } from '../operator-error.ts';
 
 /** A list page evaluates one block first, then four times as many each time: most pages are filled from the first. */
 const BLOCKS_GROWTH = 4;
@@ -21,6 +23,7 @@ interface IndexState {
   readonly catalog: string;
   /** In id order of their records. */
   readonly blocks: readonly Block[];
+  readonly lacksTerms: boolean;
 }
 
 /** The next records of a list. */
@@ -30,6 +33,15 @@ export interface FoundRecords {
   readonly hasMore: boolean;
   /** Whether they are all served records between the first and the last, in the order of ids. */
   readonly isRange: boolean;
+}
+
+/** A version that knows fewer terms changed the index last: a condition would match too few records, or others. */
+export class OutdatedIndexError extends OperatorError {
+  override name = 'OutdatedIndexError';
+
+  constructor(kind: IndexedKind) {
+    super(`the index of ${kind} lacks terms, since an older version changed it last. Run "pds reindex"`);
+  }
 }
 
 /** Finds and counts the records of a kind that a snapshot shows, with the bitmap index. */
@@ -62,7 +74,7 @@ export class RecordIndex {
     const visible = this.visibility.in(snapshot.scope);
     const all = [visible, ...conditions];
     const isRange = conditions.length === 0 && isAll(visible);
-    const state = await this.#getState(snapshot);
+    const state = await this.#getState(snapshot, conditions);
     const { blocks } = state;
     const positions: number[] = [];
     const start = await this.#startAfter(snapshot, state, after);
@@ -95,7 +107,7 @@ export class RecordIndex {
   }
 
   async #count(snapshot: Snapshot, conditions: readonly Condition[], after: string | null): Promise<number> {
-    const state = await this.#getState(snapshot);
+    const state = await this.#getState(snapshot, conditions);
     const { blocks } = state;
     const { index, from } = await this.#startAfter(snapshot, state, after);
     let total = 0;
@@ -112,9 +124,16 @@ export class RecordIndex {
     if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.prefix + id, position);
   }
 
-  async #getState(snapshot: Snapshot): Promise<IndexState> {
+  /** @throws OutdatedIndexError if the index lacks terms that a condition needs. */
+  async #getState(snapshot: Snapshot, conditions: readonly Condition[]): Promise<IndexState> {
     const { catalog } = snapshot;
-    if (this.#state?.catalog === catalog) return this.#state;
+    const state = this.#state?.catalog === catalog ? this.#state : await this.#readState(snapshot);
+    if (state.lacksTerms && conditions.some(({ needsAllTerms }) => needsAllTerms)) throw new OutdatedIndexError(this.#kind);
+    return state;
+  }
+
+  async #readState(snapshot: Snapshot): Promise<IndexState> {
+    const { catalog } = snapshot;
     const rows = await snapshot.run(readBlocks(this.#kind));
     const prefixes = new Map<string, string>();
     const blocks = rows.map(({ block: number, first_id: firstId, token }) => {
@@ -125,7 +144,8 @@ export class RecordIndex {
     });
     blocks.sort((one, other) => compareBytewise(one.firstId, other.firstId));
     this.#prefixes = prefixes;
-    return (this.#state = { catalog, blocks });
+    const lacksTerms = rows.some(({ token }) => !hasAllTerms(this.#kind, token));
+    return (this.#state = { catalog, blocks, lacksTerms });
   }
 
   /** The block, and the position in it, at which the ids after this one begin. */

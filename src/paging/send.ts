@@ -9,6 +9,7 @@ import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import type { Snapshot } from '../access/snapshot.ts';
 import type { ParameterValues, TextsToRead } from '../database/database.ts';
+import type { Revision } from '../database/revision.ts';
 import { notFound } from '../http/response/errors.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { RecordIndex } from '../index/record-index.ts';
@@ -78,9 +79,17 @@ async function sendList(
     body: pageOfLines(bytes, { next_cursor: nextCursor, limit }),
     rows: count,
     watermark,
-    revision,
+    revision: cachedAs(request, revision),
     goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });
+}
+
+/**
+ * The revision under which a response is cached. None if `is_open` selects its records: then it becomes stale with deadlines
+ * of records that it does not show.
+ */
+function cachedAs({ parameters }: FastifyRequest, revision: Revision | null): Revision | null {
+  return parameters['is_open'] === undefined ? revision : null;
 }
 
 /** A query that returns the text of one record, or none. Can use the parameter `now`. */
@@ -118,24 +127,26 @@ export async function sendRecord(
 
 /** Responds with `{total}`: the number of records that the list with these filters has. */
 export async function sendCount(
+  { clock }: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
   index: RecordIndex,
   filters: Filters<IndexQuery, Condition>,
 ): Promise<FastifyReply> {
   const conditionsIn = conditionsOf(filters, request.parameters);
+  const now = formatTimestamp(clock());
   const { updated_since: updatedSince } = request.parameters as { updated_since?: string };
   const { result: total, revision } = await request.server.snapshots.read(request, {
     read: async (snapshot) => {
       const since = await readSince(snapshot, updatedSince, null);
-      return index.count(snapshot, await conditionsIn({ index, snapshot, since }));
+      return index.count(snapshot, await conditionsIn({ index, snapshot, since, now }));
     },
   });
   return sendResponse(request, reply, {
     body: JSON.stringify({ total }),
     rows: 0,
     watermark: null,
-    revision,
+    revision: cachedAs(request, revision),
     goodUntilMs: Infinity,
   });
 }

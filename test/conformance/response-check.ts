@@ -27,8 +27,8 @@ export class ResponseCheck {
     const response = await this.#get(pathOf(request), { key: partner.key });
     if (request.type === 'count') {
       const { total } = JSON.parse(response.body) as { total: number };
-      expect(total).toBeGreaterThanOrEqual(this.#model.count(request.filters, partner.scope, 'min'));
-      expect(total).toBeLessThanOrEqual(this.#model.count(request.filters, partner.scope, 'max'));
+      expect(total).toBeGreaterThanOrEqual(this.#model.count(request.filters, partner.scope, this.#now(), 'min'));
+      expect(total).toBeLessThanOrEqual(this.#model.count(request.filters, partner.scope, this.#now(), 'max'));
       return;
     }
     const expected = this.#model.detail(request.kind, request.id, partner.scope, this.#now());

@@ -130,7 +130,7 @@ export class History {
         }); // prettier-ignore
       case 'count':
         return this.#request(step.process, 'solicitations', '/v1/solicitations/count', 0, ({ body }, state) =>
-          body === JSON.stringify({ total: state.model.count({}, state.scope) }),
+          body === JSON.stringify({ total: state.model.count({}, state.scope, '') }),
         ); // prettier-ignore
       case 'record': {
         const ids = [...this.#world.records[step.kind].keys()];

@@ -5,15 +5,23 @@ import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
 import { detailResponses, objectResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import { idPathSchema, int64Schema, objectSchema } from '../../http/openapi/openapi-schemas.ts';
-import { idParameter, oneOfParameter, querystringSchema } from '../../http/request/parameters.ts';
+import {
+  anyOfParameter,
+  booleanParameter,
+  idsParameter,
+  nigpParameter,
+  querystringSchema,
+} from '../../http/request/parameters.ts';
+import { areOpen } from '../../index/conditions.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
   indexed,
   indexedListing,
+  type IndexFilter,
   type ListedRecords,
   closing,
   updatedSince,
-  withValue,
+  withAny,
   words,
 } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
@@ -36,16 +44,28 @@ const count = objectSchema(
   { $id: 'Count', description: 'The number of matching records.' },
 );
 
+const NOT_OPEN = solicitationStatus.enum.filter((status) => status !== 'open');
+
+const openNow: IndexFilter = {
+  ...booleanParameter(
+    'Only solicitations with this `is_open` at the time of the request. One whose deadline passes counts as unchanged for ' +
+      '`updated_since`. Since 1.3.0.',
+  ),
+  conditions: (isOpen, { now }) => areOpen(isOpen === 'true', now, NOT_OPEN),
+};
+
 export const solicitationFilters = {
   q: words,
-  status: withValue(
+  status: withAny(
     'status',
-    oneOfParameter(
+    anyOfParameter(
       solicitationStatus,
       'Only solicitations with this stored status. It stays `open` after the deadline.',
     ),
   ),
-  lead_entity: withValue('lead_entity', idParameter('/v1/lead-entities', 'Only solicitations of this issuer')),
+  lead_entity: withAny('lead_entity', idsParameter('/v1/lead-entities', 'Only solicitations of this issuer')),
+  nigp: withAny('nigp', nigpParameter),
+  is_open: openNow,
   closing_after: closing(
     'at least',
     'Only solicitations that close at this time or later. Those without a close date never match.',
@@ -94,7 +114,7 @@ export function registerSolicitations(v1: FastifyInstance, services: RouteServic
       response: objectResponses(count),
     },
     config: { kind: 'solicitations', parameters: solicitationFilters },
-    handler: (request, reply) => sendCount(request, reply, index, solicitationFilters),
+    handler: (request, reply) => sendCount(services, request, reply, index, solicitationFilters),
   });
 
   v1.get<{ Params: { id: string } }>('/solicitations/:id', {
