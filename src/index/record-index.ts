@@ -3,12 +3,19 @@ import { LRUCache } from 'lru-cache';
 import type { Snapshot } from '../access/snapshot.ts';
 import { BlockQuery, type Block, type SetCache } from './block-query.ts';
 import { isAll, Visibility, type Condition, type TermRange } from './conditions.ts';
-import { BLOCK_SIZE, sizeOf, EMPTY_SET, unionOf, type PositionSet, decodeStoredSet } from './position-set.ts';
+import {
+  BLOCK_SIZE,
+  DamagedIndexError,
+  sizeOf,
+  EMPTY_SET,
+  unionOf,
+  type PositionSet,
+  decodeStoredSet,
+} from './position-set.ts';
 import { readBlocks, readPosition, readSets } from './statements.ts';
 import { hasAllTerms } from './terms.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { compareBytewise } from '../bytewise.ts';
-import { OperatorError } from '../operator-error.ts';
 
 /** A list page evaluates one block first, then four times as many each time: most pages are filled from the first. */
 const BLOCKS_GROWTH = 4;
@@ -33,15 +40,6 @@ export interface FoundRecords {
   readonly hasMore: boolean;
   /** Whether they are all served records between the first and the last, in the order of ids. */
   readonly isRange: boolean;
-}
-
-/** A version that knows fewer terms changed the index last: a condition would match too few records, or others. */
-export class OutdatedIndexError extends OperatorError {
-  override name = 'OutdatedIndexError';
-
-  constructor(kind: IndexedKind) {
-    super(`the index of ${kind} lacks terms, since an older version changed it last. Run "pds reindex"`);
-  }
 }
 
 /** Finds and counts the records of a kind that a snapshot shows, with the bitmap index. */
@@ -124,12 +122,14 @@ export class RecordIndex {
     if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.prefix + id, position);
   }
 
-  /** @throws OutdatedIndexError if the index lacks terms that a condition needs. */
+  /** @throws DamagedIndexError if the index lacks terms that a condition needs. */
   async #getState(snapshot: Snapshot, conditions: readonly Condition[]): Promise<IndexState> {
     const { catalog } = snapshot;
     const state = this.#state?.catalog === catalog ? this.#state : await this.#readState(snapshot);
-    if (state.lacksTerms && conditions.some(({ needsAllTerms }) => needsAllTerms)) throw new OutdatedIndexError(this.#kind);
-    return state;
+    if (!state.lacksTerms || !conditions.some(({ needsAllTerms }) => needsAllTerms)) return state;
+    throw new DamagedIndexError(
+      `the index of ${this.#kind} lacks terms, since an older version changed it last. Run "pds reindex"`,
+    );
   }
 
   async #readState(snapshot: Snapshot): Promise<IndexState> {

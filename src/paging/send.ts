@@ -84,10 +84,7 @@ async function sendList(
   });
 }
 
-/**
- * The revision under which a response is cached. None if `is_open` selects its records: then it becomes stale with deadlines
- * of records that it does not show.
- */
+/** Responses that `is_open` selects are not cached: deadlines of records that they do not show change them. */
 function cachedAs({ parameters }: FastifyRequest, revision: Revision | null): Revision | null {
   return parameters['is_open'] === undefined ? revision : null;
 }

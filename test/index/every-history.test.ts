@@ -85,7 +85,7 @@ class Reader {
     const snapshot = await takeSnapshot(this.#database, 1, scope);
     return [
       ...(certification === undefined ? [] : [hasAny('certification', [certification])]),
-      ...(await conditionsOf(filters[kind], values)({ index, snapshot, since })),
+      ...(await conditionsOf(filters[kind], values)({ index, snapshot, since, now: NEW })),
     ];
   }
 

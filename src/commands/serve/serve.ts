@@ -111,7 +111,7 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
   if (await hasTimelineChanged(database)) logger.warn(TIMELINE_WARNING);
-  await completeOwnIndex(database, logger);
+  await completeIndexOfSqlite(database, logger);
   if (!demo) return false;
   // Loaded on use, since it needs the importer.
   const { loadDemo } = await import('./demo.ts');
@@ -120,11 +120,11 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   return (await directory.findByKey(DEMO_KEY)) !== null;
 }
 
-/** On PostgreSQL this is a step of `pds migrate`: a service can lack the right to write. */
-async function completeOwnIndex(database: OpenDatabase, logger: Logger): Promise<void> {
+/** On PostgreSQL, `pds migrate` does it: a service can lack the right to write. */
+async function completeIndexOfSqlite(database: OpenDatabase, logger: Logger): Promise<void> {
   if (!(await lacksTerms(database))) return;
   if (database.catalogFiles === undefined) {
-    logger.warn('an older version changed the index last: "nigp" and "is_open=true" get 500 until "pds reindex" has run');
+    logger.warn('the index lacks terms: "nigp" and "is_open=true" get 500 until "pds reindex" has run');
     return;
   }
   logger.info('adding terms to the index');

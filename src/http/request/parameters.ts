@@ -191,53 +191,44 @@ const MAX_VALUES = 20;
 const SEVERAL = `Since 1.3.0, also up to ${MAX_VALUES} of them, separated by commas: any of them matches.`;
 
 /**
- * Takes one value, or several separated by commas, of which any matches. Parsed, they are distinct, sorted and joined
- * again: a cursor belongs to the same values in any order, and a single value is parsed as before there were several.
+ * One value, or several separated by commas, of which any matches. Parsed, they are distinct, sorted and joined again: a
+ * cursor is valid for the same values in any order, and a single value is parsed as before there were several.
  *
- * @param form of a value, for messages: "an id of …".
- * @param parse returns null for a text that does not have this form.
+ * @param form of a value, for messages: "an id from …".
+ * @param pattern of a value. Null accepts any text that is not blank.
  */
-function severalOf(schema: Schema, form: string, parse: (value: string) => string | null): Parameter<string> {
+function severalOf(
+  form: string,
+  pattern: string | null,
+  description: string,
+  normalize = (value: string): string => value,
+): Parameter<string> {
   const accepted = `must be ${form}, or up to ${MAX_VALUES} of them, separated by commas`;
+  const one = pattern === null ? /\S/ : new RegExp(`^(${pattern})$`);
+  const schema = pattern === null ? { minLength: 1 } : { pattern: `^(${pattern})(,(${pattern})){0,${MAX_VALUES - 1}}$` };
   return {
-    schema,
+    schema: { type: 'string', ...schema, description },
     parse(text) {
       if (isBlank(text)) throw new InvalidParameter(accepted);
       const values = text.split(',');
       if (values.length > MAX_VALUES) throw new InvalidParameter(`${accepted}. There are ${values.length}`);
-      const parsed = values.map((value) => {
-        // A space after a comma is probably not meant: the value would match nothing, and the others hide that.
-        const found = isBlank(value) || (values.length > 1 && value !== value.trim()) ? null : parse(value);
-        if (found === null) throw new InvalidParameter(`${accepted}. ${quote(value)} is not accepted`);
-        return found;
-      });
-      return [...new Set(parsed)].sort().join(',');
+      // An id with a space beside its comma would match nothing, and the other values would hide that.
+      const isWrong = (value: string): boolean => !one.test(value) || (values.length > 1 && value !== value.trim());
+      const wrong = values.find(isWrong);
+      if (wrong !== undefined) throw new InvalidParameter(`${accepted}. ${quote(wrong)} is not accepted`);
+      return [...new Set(values.map(normalize))].sort().join(',');
     },
   };
 }
 
-/** A pattern for up to `MAX_VALUES` values, each with this pattern. */
-function severalLike(pattern: string): Pick<Schema, 'type' | 'pattern'> {
-  return { type: 'string', pattern: `^${pattern}(,${pattern}){0,${MAX_VALUES - 1}}$` };
-}
-
-/**
- * IDs of records of the list with this path. Any non-blank text is accepted; an unknown ID matches nothing. No ID has a
- * comma.
- */
+/** IDs of records of the list with this path. No ID has a comma; an unknown ID matches nothing. */
 export function idsParameter(list: string, description: string): Parameter<string> {
-  const schema = { type: 'string', minLength: 1, description: `${description}: an \`id\` of \`${list}\`. ${SEVERAL}` };
-  return severalOf(schema, `an id from ${list}`, (value) => value);
+  return severalOf(`an id from ${list}`, null, `${description}: an \`id\` of \`${list}\`. ${SEVERAL}`);
 }
 
 /** Values of a named enum, matched exactly. */
-export function anyOfParameter(schema: NamedSchema & { readonly enum: readonly string[] }, description: string) {
-  const values = schema.enum;
-  return severalOf(
-    { ...severalLike(`(${values.join('|')})`), description: `${description} ${SEVERAL}` },
-    `one of ${values.join(', ')}`,
-    (value) => (values.includes(value) ? value : null),
-  );
+export function anyOfParameter({ enum: values }: { readonly enum: readonly string[] }, description: string) {
+  return severalOf(`one of ${values.join(', ')}`, values.join('|'), `${description} ${SEVERAL}`);
 }
 
 /** `true` or `false`. */
@@ -269,24 +260,18 @@ export function oneOfParameter<T extends string>(
 
 /** Two-letter state codes, upper-cased. */
 export const statesParameter = severalOf(
-  {
-    ...severalLike('[A-Za-z]{2}'),
-    description: `Only suppliers that serve this state or are based in it: a two-letter USPS code, such as \`TX\`. ${SEVERAL}`,
-  },
   'a two-letter state code, such as TX',
-  (value) => (/^[A-Za-z]{2}$/.test(value) ? value.toUpperCase() : null),
+  '[A-Za-z]{2}',
+  `Only suppliers that serve this state or are based in it: a two-letter USPS code, such as \`TX\`. ${SEVERAL}`,
+  (state) => state.toUpperCase(),
 );
 
 /** NIGP codes, each of which also matches those that begin with it. */
 export const nigpParameter = severalOf(
-  {
-    ...severalLike(NIGP_PATTERN.slice(1, -1)),
-    description:
-      'Only solicitations with this NIGP code or one below it: 3, 5, 7 or 11 digits without hyphens. `072` also matches ' +
-      `\`07200\` and \`0720045\`. Or up to ${MAX_VALUES} codes, separated by commas: any of them matches. Since 1.3.0.`,
-  },
   'an NIGP code of 3, 5, 7 or 11 digits, such as 072',
-  (value) => (new RegExp(NIGP_PATTERN).test(value) ? value : null),
+  NIGP_PATTERN.slice(2, -2),
+  'Only solicitations with this NIGP code or one below it, of 3, 5, 7 or 11 digits: `072` also matches `07200` and `0720045`. ' +
+    `Or up to ${MAX_VALUES} codes, separated by commas: any of them matches. Since 1.3.0.`,
 );
 
 /** The raw list of certifications: some names contain commas, so splitting it requires the known names. */
