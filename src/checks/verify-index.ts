@@ -33,10 +33,6 @@ export const FAULTS = {
   'differing row': { one: 'term with the wrong records', many: 'terms with the wrong records' },
   'damaged row': { one: 'term with a wrong checksum', many: 'terms with a wrong checksum' },
   'misplaced record': { one: 'record out of order', many: 'records out of order' },
-  'outdated block': {
-    one: 'block that lacks terms of this version',
-    many: 'blocks that lack terms of this version',
-  },
   'unlisted block': { one: 'block that is not listed', many: 'blocks that are not listed' },
 } as const;
 
@@ -140,16 +136,11 @@ class KindVerification {
 
   async readLayout(): Promise<readonly LayoutBlock[]> {
     const blocks = await readLayout(this.#database, this.#kind);
-    for (const { number, ids, lacksTerms } of blocks) {
-      if (ids === null) this.#count('unlisted block', `${number}`);
-      if (lacksTerms) this.#count('outdated block', `${number}`);
-    }
+    for (const { number, ids } of blocks) if (ids === null) this.#count('unlisted block', `${number}`);
     return blocks;
   }
 
   async verify(block: LayoutBlock, { from, to, maxBatches }: Part): Promise<void> {
-    // Reported as a whole.
-    if (block.lacksTerms) return;
     const start = block.number * BLOCK_SIZE;
     const isInPlace = placementCheck(block);
     const builder = new BlockBuilder();

@@ -127,6 +127,8 @@ export class RecordIndex {
     const { catalog } = snapshot;
     const state = this.#state?.catalog === catalog ? this.#state : await this.#readState(snapshot);
     if (!state.lacksTerms || !conditions.some(({ needsAllTerms }) => needsAllTerms)) return state;
+    // A later catalog can have them: without a statement, nothing has compared this one with the log.
+    await snapshot.verify();
     throw new DamagedIndexError(
       `the index of ${this.#kind} lacks terms, since an older version changed it last. Run "pds reindex"`,
     );

@@ -81,13 +81,6 @@ const DAMAGES: readonly Damage[] = [
     example: '1 unlisted block (7)',
   },
   {
-    name: 'a block that an older version changed',
-    damage: (database) =>
-      execute(database, `update catalog.index_blocks set token = 'x' where kind = 'solicitations' and block = 1`),
-    found: ['outdated block'],
-    example: 'solicitations: 1 outdated block (1)',
-  },
-  {
     name: 'exchanged positions in a block',
     damage: (database) => exchangePositions(database, ['sol_11', 'sol_12']),
     found: ['misplaced record', 'differing row'],

@@ -120,17 +120,21 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   return (await directory.findByKey(DEMO_KEY)) !== null;
 }
 
-/** On PostgreSQL, `pds migrate` does it: a service can lack the right to write. */
+/** On PostgreSQL, `pds migrate` does it: a service can lack the right to write. A failure ends no start. */
 async function completeIndexOfSqlite(database: OpenDatabase, logger: Logger): Promise<void> {
   if (!(await lacksTerms(database))) return;
-  if (database.catalogFiles === undefined) {
-    logger.warn('the index lacks terms: "nigp" and "is_open=true" get 500 until "pds reindex" has run');
-    return;
+  try {
+    if (database.catalogFiles !== undefined) {
+      logger.info('adding terms to the index');
+      // Loaded on use, since it needs the importer's code.
+      const { completeIndex } = await import('../../recovery/recover.ts');
+      await completeIndex(database, { clock: Date.now });
+      return;
+    }
+  } catch (err) {
+    logger.error({ err }, 'no terms were added to the index');
   }
-  logger.info('adding terms to the index');
-  // Loaded on use, since it needs the importer's code.
-  const { completeIndex } = await import('../../recovery/recover.ts');
-  await completeIndex(database, { clock: Date.now });
+  logger.warn('the index lacks terms: "nigp" and "is_open=true" get 500 until "pds reindex" has run');
 }
 
 const PROGRESS_INTERVAL_MS = 5_000;

@@ -6,7 +6,7 @@ import { firstRow } from '../../database/statement.ts';
 import { buildBlocks } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
-import { blockToken, hasAllTerms } from '../terms.ts';
+import { blockToken } from '../terms.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../../kinds.ts';
 import type { OnProgress } from '../../database/catalog-lock.ts';
 
@@ -107,15 +107,13 @@ export interface LayoutBlock {
   readonly number: number;
   /** The range of ids: `to` is exclusive, and null for the last block. Null if the block is not listed. */
   readonly ids: { readonly from: string; readonly to: string | null } | null;
-  readonly lacksTerms: boolean;
 }
 
 /** The blocks of a kind's index, ordered by number. Reads only a few rows per block. */
 export async function readLayout(database: Database, kind: IndexedKind): Promise<LayoutBlock[]> {
   const { kysely } = database;
-  const { rows: listed } = await sql<{ block: number; first_id: string; token: string }>`
-    select block, first_id, token from catalog.index_blocks where kind = ${kind}
-    order by first_id, block`.execute(kysely);
+  const { rows: listed } = await sql<{ block: number; first_id: string }>`
+    select block, first_id from catalog.index_blocks where kind = ${kind} order by first_id, block`.execute(kysely);
   const ids = new Map(
     listed.map(({ block, first_id: from }, index) => [block, { from, to: listed[index + 1]?.first_id ?? null }]),
   );
@@ -124,10 +122,7 @@ export async function readLayout(database: Database, kind: IndexedKind): Promise
     ...(await distinctBlocks(database, `catalog.${kind}`, 'position', BLOCK_SIZE)),
     ...(await distinctBlocks(database, indexTable(kind), 'block', 1)),
   ]);
-  const outdated = new Set(listed.flatMap(({ block, token }) => (hasAllTerms(kind, token) ? [] : [block])));
-  return [...numbers]
-    .sort((one, other) => one - other)
-    .map((number) => ({ number, ids: ids.get(number) ?? null, lacksTerms: outdated.has(number) }));
+  return [...numbers].sort((one, other) => one - other).map((number) => ({ number, ids: ids.get(number) ?? null }));
 }
 
 /** The distinct blocks in a column, skipping from each to the next in the column's index. */
