@@ -62,7 +62,8 @@ export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime):
     const syncOnce = async (): Promise<void> => {
       const report = await sync(context);
       const { isChanged, isFirstCopy } = report;
-      if (onChange !== null && isChanged && !isFirstCopy) await runOnChange(onChange, store.listUnreported());
+      if (onChange !== null && isChanged && !isFirstCopy)
+        await runOnChange(onChange, store.listUnreported(), runtime.clock());
       runtime.onReport(report, store.listUnreported());
       warnIfOld(report);
       // Not earlier, so that changes whose report was interrupted are reported by the next run.

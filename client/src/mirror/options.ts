@@ -33,7 +33,7 @@ Keeps a local copy of all records that your key can access. Later runs only fetc
                            the copy
   --max-age TIME           warn if the service last imported or checked its data longer ago, such as 2d
   --on-change COMMAND      after a sync that changed the copy, run COMMAND in a shell; its standard input has a line of
-                           JSON for each record that was added, changed or removed
+                           JSON for each record that was added, changed or removed, with the fields that changed
   --json                   print these lines and, after each sync, a line of JSON in place of a table
   --help, --version
 
