@@ -102,7 +102,9 @@ const NIGP_CLASSES = Array.from({ length: 20 }, (_, index) => String(50 * index)
 export function everyCombination(facts: MarketFacts, changedSince: string): HttpRequest[] {
   const q = [COMMON_WORD, RARE_WORDS[0] ?? '', TWO_WORDS, ...WORST_WORDS];
   const updated_since = [changedSince];
-  const severalLeadEntities = [...new Set(facts.filledPairs.map(({ leadEntity }) => leadEntity))].slice(0, 20).join(',');
+  const severalLeadEntities = [...new Set(facts.filledPairs.map(({ leadEntity }) => leadEntity))]
+    .slice(0, 20)
+    .join(',');
   const lead_entity = [facts.largestLeadEntity, severalLeadEntities];
   const city_service = [facts.commonCityService];
   const lists: Record<string, FilterValues> = {

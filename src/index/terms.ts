@@ -28,7 +28,8 @@ export const CLOSE_AT = '@close_at';
 export const NO_DEADLINE = '@no_deadline';
 
 /** The fields used by list filters and scopes. */
-export type Facet = 'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status' | 'nigp';
+export type Facet =
+  'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status' | 'nigp';
 
 /** The term of a field's value. Words contain only letters and digits, so none can collide. */
 export function facetTerm(facet: Facet, value: string): string {
@@ -126,7 +127,8 @@ const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms }
       description: string | null;
       nigp_codes: { code: string }[];
     };
-    const closeAt = row.close_at === null ? [NO_DEADLINE] : [CLOSE_AT, ...closeAtTerms(sliceableTimestamp(row.close_at))];
+    const closeAt =
+      row.close_at === null ? [NO_DEADLINE] : [CLOSE_AT, ...closeAtTerms(sliceableTimestamp(row.close_at))];
     return {
       texts: [title, reference_number, description],
       terms: [

@@ -115,7 +115,8 @@ function wrongValue({ name, schema }: Parameter): fc.Arbitrary<string> {
     others.push(fc.integer({ min: schema.maxLength + 1, max: 3_000 }).map((length) => 'q'.repeat(length)));
   }
   if (schema.type === 'boolean') others.push(fc.constantFrom('', '1', 'True', 'true,false', 'true%20'));
-  if (IDS.includes(name)) others.push(fc.constantFrom(',', 'a,', ',a', 'a,,b', 'a,%20b', 'a'.repeat(21).split('').join()));
+  if (IDS.includes(name))
+    others.push(fc.constantFrom(',', 'a,', ',a', 'a,,b', 'a,%20b', 'a'.repeat(21).split('').join()));
   if (name === 'certifications') others.push(fc.constantFrom('', ',', 'MBE,', ',MBE', 'MBE,,WBE', '%20', 'MBE,%09'));
   if (schema.minLength !== undefined) others.push(fc.constantFrom('', '%20', '%09%C2%A0'));
   if (name === 'cursor') others.push(encoded(hostileText));

@@ -227,7 +227,9 @@ describe('several values', () => {
     ['status=open,draft', 'draft'],
   ])('%s: one that is empty, malformed or beside a space is named', (query, value) => {
     const name = query.slice(0, query.indexOf('='));
-    expect(messageOf(query)).toMatch(new RegExp(`^Parameter "${name}" must be .*, separated by commas\\. "${value}" is not`));
+    expect(messageOf(query)).toMatch(
+      new RegExp(`^Parameter "${name}" must be .*, separated by commas\\. "${value}" is not`),
+    );
   });
 
   test('text of the client is not logged', () => {

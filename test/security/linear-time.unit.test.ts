@@ -102,7 +102,12 @@ const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
 
 const PARAMETERS = {
   ...{ q: freeText, ...PAGE_PARAMETERS, state: statesParameter },
-  ...{ certifications: certificationsParameter, id: idsParameter('/v1/things', ''), nigp: nigpParameter, at: timestampParameter('') },
+  ...{
+    certifications: certificationsParameter,
+    id: idsParameter('/v1/things', ''),
+    nigp: nigpParameter,
+    at: timestampParameter(''),
+  },
   status: anyOfParameter(openEnum('Status', ['open'], ''), ''),
 };
 

@@ -122,18 +122,13 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
 
 /** On PostgreSQL, `pds migrate` does it: a service can lack the right to write. A failure ends no start. */
 async function completeIndexOfSqlite(database: OpenDatabase, logger: Logger): Promise<void> {
-  if (!(await lacksTerms(database))) return;
-  try {
-    if (database.catalogFiles !== undefined) {
-      logger.info('adding terms to the index');
-      // Loaded on use, since it needs the importer's code.
-      const { completeIndex } = await import('../../recovery/recover.ts');
-      await completeIndex(database, { clock: Date.now });
-      return;
-    }
-  } catch (err) {
-    logger.error({ err }, 'no terms were added to the index');
+  if (database.catalogFiles !== undefined && (await lacksTerms(database))) {
+    logger.info('adding terms to the index');
+    // Loaded on use, since it needs the importer's code.
+    const { completeIndex } = await import('../../recovery/recover.ts');
+    await completeIndex(database, { clock: Date.now }).catch((err: unknown) => logger.error({ err }, 'none was added'));
   }
+  if (!(await lacksTerms(database))) return;
   logger.warn('the index lacks terms: "nigp" and "is_open=true" get 500 until "pds reindex" has run');
 }
 

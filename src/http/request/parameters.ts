@@ -205,7 +205,8 @@ function severalOf(
 ): Parameter<string> {
   const accepted = `must be ${form}, or up to ${MAX_VALUES} of them, separated by commas`;
   const one = pattern === null ? /\S/ : new RegExp(`^(${pattern})$`);
-  const schema = pattern === null ? { minLength: 1 } : { pattern: `^(${pattern})(,(${pattern})){0,${MAX_VALUES - 1}}$` };
+  const schema =
+    pattern === null ? { minLength: 1 } : { pattern: `^(${pattern})(,(${pattern})){0,${MAX_VALUES - 1}}$` };
   return {
     schema: { type: 'string', ...schema, description },
     parse(text) {
