@@ -126,7 +126,7 @@ export class RecordIndex {
   async #getState(snapshot: Snapshot, conditions: readonly Condition[]): Promise<IndexState> {
     const { catalog } = snapshot;
     const state = this.#state?.catalog === catalog ? this.#state : await this.#readState(snapshot);
-    if (!state.lacksTerms || !conditions.some(({ needsAllTerms }) => needsAllTerms)) return state;
+    if (!state.lacksTerms || conditions.every(({ needsAllTerms }) => needsAllTerms !== true)) return state;
     // A later catalog can have them: without a statement, nothing has compared this one with the log.
     await snapshot.verify();
     throw new DamagedIndexError(
