@@ -95,18 +95,26 @@ export function requestsFor(questions: readonly Question[]): HttpRequest[] {
   return questions.map((question) => ({ path: addressOf(question, undefined) }));
 }
 
+/** A twentieth of the classes of 3 digits. */
+const NIGP_CLASSES = Array.from({ length: 20 }, (_, index) => String(50 * index).padStart(3, '0')).join(',');
+
 /** Every combination of filters, for every list and for counts, with both very common and rare values. */
 export function everyCombination(facts: MarketFacts, changedSince: string): HttpRequest[] {
   const q = [COMMON_WORD, RARE_WORDS[0] ?? '', TWO_WORDS, ...WORST_WORDS];
   const updated_since = [changedSince];
-  const lead_entity = [facts.largestLeadEntity, facts.smallestLeadEntity];
+  const severalLeadEntities = [...new Set(facts.filledPairs.map(({ leadEntity }) => leadEntity))]
+    .slice(0, 20)
+    .join(',');
+  const lead_entity = [facts.largestLeadEntity, severalLeadEntities];
   const city_service = [facts.commonCityService];
   const lists: Record<string, FilterValues> = {
     solicitations: {
       q,
-      status: ['open', 'cancelled'],
+      status: ['open,cancelled'],
       lead_entity,
-      closing_after: ['2016-06-01T00:00:00Z', '2026-06-01T00:00:00Z'],
+      nigp: [NIGP_CLASSES],
+      is_open: ['true'],
+      closing_after: ['2016-06-01T00:00:00Z'],
       closing_before: ['2026-06-20T00:00:00Z'],
       updated_since,
     },

@@ -22,12 +22,15 @@ import type { ClientOptions } from './options.ts';
 import { streamCsv, streamRecords } from './streams.ts';
 import { Transport, type RequestOptions } from './transport.ts';
 
-/** The API's query parameters. Timestamps can also be `Date`s, and `certifications` a list. */
+/** The parameters of several values, separated by commas. */
+type Several = 'certifications' | 'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'status' | 'nigp';
+
+/** The API's query parameters. Timestamps can also be `Date`s, and several values a list. */
 type Filters<Data extends { query?: unknown }> = {
   readonly [Name in Exclude<keyof NonNullable<Data['query']>, 'format'>]?:
     | NonNullable<Data['query']>[Name]
     | (Name extends 'updated_since' | 'closing_after' | 'closing_before' ? Date : never)
-    | (Name extends 'certifications' ? readonly string[] : never)
+    | (Name extends Several ? readonly string[] : never)
     | undefined;
 };
 

@@ -10,6 +10,7 @@ import { describeUpgrade, readSchemaState } from '../database/migrations/migrato
 import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 import { openForLongReads, openForServing } from '../database/open.ts';
+import { lacksTerms } from '../index/lacks-terms.ts';
 import type { OnProgress } from '../database/catalog-lock.ts';
 import { firstRow } from '../database/statement.ts';
 import { FAULTS, verifyIndex, verifySample, type IndexFindings } from './verify-index.ts';
@@ -185,6 +186,7 @@ const INDEX = 'index';
 export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[]> {
   const database = openForServing(config);
   try {
+    if (await lacksTerms(database)) return [OUTDATED];
     const findings = await verifySample(database);
     return describeFindings(findings, (size) => `a sample matches the records (${size}); --full checks all of it`);
   } finally {
@@ -196,9 +198,16 @@ export async function checkIndexSample(config: DatabaseConfig): Promise<Finding[
 /** Compares the whole index with the records. Calls `onProgress` regularly: an error it throws ends the comparison. */
 export async function checkWholeIndex(config: DatabaseConfig, onProgress: OnProgress): Promise<Finding[]> {
   await using database = openForLongReads(config);
+  if (await lacksTerms(database)) return [OUTDATED];
   const findings = await verifyIndex(database, onProgress);
   return describeFindings(findings, (size) => `all of it matches the records (${size})`);
 }
+
+const OUTDATED = fail(
+  INDEX,
+  'it lacks terms, since an older version changed it last',
+  'Run "pds reindex": until then, requests with "nigp" or "is_open=true" get 500.',
+);
 
 const ADVICE =
   'run "pds reindex": until then, lists and counts may lack records or show others. If it happens again, look for the cause, ' +

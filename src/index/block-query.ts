@@ -127,7 +127,7 @@ export class BlockQuery {
     const [cached] = this.#sets.get(condition.key) ?? [];
     if (cached !== undefined) return cached;
     const set = this.#evaluate(condition);
-    this.#cache.set(this.block.prefix + condition.key, [set]);
+    if (condition.isOfOneRequest !== true) this.#cache.set(this.block.prefix + condition.key, [set]);
     return set;
   }
 

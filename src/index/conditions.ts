@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { Scope } from '../access/scope.ts';
 import { ownersShowing } from '../access/visibility/owners.ts';
 import type { IndexedKind } from '../kinds.ts';
+import { addMilliseconds } from '../timestamp.ts';
 import { sliceableTimestamp, TIMESTAMP_BITS } from './bit-slices.ts';
 import {
   ALL,
@@ -9,6 +10,7 @@ import {
   CLOSE_AT,
   DETAIL_CHANGED,
   facetTerm,
+  NO_DEADLINE,
   ownerIn,
   RELEASE_BITS,
   VISIBLE_END,
@@ -24,6 +26,10 @@ export interface Condition {
   readonly terms: readonly string[];
   readonly ranges?: readonly TermRange[];
   readonly comparison?: Comparison;
+  /** Whether it needs terms that {@link hasAllTerms} is about. Without them it would match too few records. */
+  readonly needsAllTerms?: boolean;
+  /** Whether its key has the time of the request, so that no other request has it. */
+  readonly isOfOneRequest?: boolean;
 }
 
 /** The terms from `from` up to `to`, in bytewise order. */
@@ -111,10 +117,10 @@ export function isAll({ terms, ranges = [], comparison }: Condition): boolean {
 
 export const NEVER: Condition = { key: '@never', terms: [] };
 
-/** Matches records whose field has this value. */
-export function hasValue(facet: Facet, value: string): Condition {
-  const term = facetTerm(facet, value);
-  return { key: term, terms: [term] };
+/** Matches records whose field has one of these values. */
+export function hasAny(facet: Facet, values: readonly string[]): Condition {
+  const condition = anyOf(values.map((value) => facetTerm(facet, value)));
+  return facet === 'nigp' ? { ...condition, needsAllTerms: true } : condition;
 }
 
 function anyOf(terms: readonly string[]): Condition {
@@ -140,6 +146,21 @@ export function closes(comparison: 'at least' | 'at most', timestamp: string): C
   const bound = sliceableTimestamp(timestamp);
   const value = { name: CLOSE_AT, present: CLOSE_AT, width: TIMESTAMP_BITS, comparison, bound };
   return { key: `${CLOSE_AT} ${comparison} ${timestamp}`, terms: [], comparison: value };
+}
+
+/**
+ * Matches solicitations for which bidding is open at a timestamp, or those for which it is not.
+ *
+ * @param notOpen the other statuses.
+ */
+export function areOpen(isOpen: boolean, now: string, notOpen: readonly string[]): Condition[] {
+  if (!isOpen) {
+    const { terms } = hasAny('status', notOpen);
+    return [{ ...closes('at most', now), key: `@not_open ${now}`, terms, isOfOneRequest: true }];
+  }
+  const later = closes('at least', addMilliseconds(now, 1));
+  const inTime = { key: `@in_time ${now}`, terms: [NO_DEADLINE], needsAllTerms: true, isOfOneRequest: true };
+  return [hasAny('status', ['open']), { ...later, ...inTime }];
 }
 
 /** The terms of the owners that show the kind and were granted at this timestamp or later; of all of them if null. */

@@ -213,7 +213,7 @@ function firstNotBelow(sorted: Uint16Array, value: number): number {
 /** A row of a kind's index. */
 export type StoredSet = Readonly<IndexRow>;
 
-/** A stored set is damaged, or belongs to another term. */
+/** A stored set is damaged, missing, or belongs to another term. */
 export class DamagedIndexError extends OperatorError {
   override name = 'DamagedIndexError';
 }

@@ -3,8 +3,17 @@ import { LRUCache } from 'lru-cache';
 import type { Snapshot } from '../access/snapshot.ts';
 import { BlockQuery, type Block, type SetCache } from './block-query.ts';
 import { isAll, Visibility, type Condition, type TermRange } from './conditions.ts';
-import { BLOCK_SIZE, sizeOf, EMPTY_SET, unionOf, type PositionSet, decodeStoredSet } from './position-set.ts';
+import {
+  BLOCK_SIZE,
+  DamagedIndexError,
+  sizeOf,
+  EMPTY_SET,
+  unionOf,
+  type PositionSet,
+  decodeStoredSet,
+} from './position-set.ts';
 import { readBlocks, readPosition, readSets } from './statements.ts';
+import { hasAllTerms } from './terms.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { compareBytewise } from '../bytewise.ts';
 
@@ -21,6 +30,7 @@ interface IndexState {
   readonly catalog: string;
   /** In id order of their records. */
   readonly blocks: readonly Block[];
+  readonly lacksTerms: boolean;
 }
 
 /** The next records of a list. */
@@ -62,7 +72,7 @@ export class RecordIndex {
     const visible = this.visibility.in(snapshot.scope);
     const all = [visible, ...conditions];
     const isRange = conditions.length === 0 && isAll(visible);
-    const state = await this.#getState(snapshot);
+    const state = await this.#getState(snapshot, conditions);
     const { blocks } = state;
     const positions: number[] = [];
     const start = await this.#startAfter(snapshot, state, after);
@@ -95,7 +105,7 @@ export class RecordIndex {
   }
 
   async #count(snapshot: Snapshot, conditions: readonly Condition[], after: string | null): Promise<number> {
-    const state = await this.#getState(snapshot);
+    const state = await this.#getState(snapshot, conditions);
     const { blocks } = state;
     const { index, from } = await this.#startAfter(snapshot, state, after);
     let total = 0;
@@ -112,9 +122,20 @@ export class RecordIndex {
     if (block?.number === Math.floor(position / BLOCK_SIZE)) this.#positions.set(block.prefix + id, position);
   }
 
-  async #getState(snapshot: Snapshot): Promise<IndexState> {
+  /** @throws DamagedIndexError if the index lacks terms that a condition needs. */
+  async #getState(snapshot: Snapshot, conditions: readonly Condition[]): Promise<IndexState> {
     const { catalog } = snapshot;
-    if (this.#state?.catalog === catalog) return this.#state;
+    const state = this.#state?.catalog === catalog ? this.#state : await this.#readState(snapshot);
+    if (!state.lacksTerms || conditions.every(({ needsAllTerms }) => needsAllTerms !== true)) return state;
+    // A later catalog can have them: without a statement, nothing has compared this one with the log.
+    await snapshot.verify();
+    throw new DamagedIndexError(
+      `the index of ${this.#kind} lacks terms, since an older version changed it last. Run "pds reindex"`,
+    );
+  }
+
+  async #readState(snapshot: Snapshot): Promise<IndexState> {
+    const { catalog } = snapshot;
     const rows = await snapshot.run(readBlocks(this.#kind));
     const prefixes = new Map<string, string>();
     const blocks = rows.map(({ block: number, first_id: firstId, token }) => {
@@ -125,7 +146,8 @@ export class RecordIndex {
     });
     blocks.sort((one, other) => compareBytewise(one.firstId, other.firstId));
     this.#prefixes = prefixes;
-    return (this.#state = { catalog, blocks });
+    const lacksTerms = rows.some(({ token }) => !hasAllTerms(this.#kind, token));
+    return (this.#state = { catalog, blocks, lacksTerms });
   }
 
   /** The block, and the position in it, at which the ids after this one begin. */

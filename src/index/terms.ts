@@ -24,8 +24,12 @@ export const RELEASE_BITS = 31;
 /** The deadline of a solicitation: the term of those that have one, and the name of its bit slices. */
 export const CLOSE_AT = '@close_at';
 
+/** Solicitations without a deadline. */
+export const NO_DEADLINE = '@no_deadline';
+
 /** The fields used by list filters and scopes. */
-export type Facet = 'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status';
+export type Facet =
+  'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status' | 'nigp';
 
 /** The term of a field's value. Words contain only letters and digits, so none can collide. */
 export function facetTerm(facet: Facet, value: string): string {
@@ -117,12 +121,14 @@ const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms }
   solicitations(row) {
     // Drafts are never served, so never found.
     if (isDraft(row)) return { texts: [], terms: [] };
-    const { title, reference_number, description } = JSON.parse(`${row.document}${row.detail}}`) as {
+    const { title, reference_number, description, nigp_codes } = JSON.parse(`${row.document}${row.detail}}`) as {
       title: string;
       reference_number: string;
       description: string | null;
+      nigp_codes: { code: string }[];
     };
-    const closeAt = row.close_at === null ? [] : [CLOSE_AT, ...closeAtTerms(sliceableTimestamp(row.close_at))];
+    const closeAt =
+      row.close_at === null ? [NO_DEADLINE] : [CLOSE_AT, ...closeAtTerms(sliceableTimestamp(row.close_at))];
     return {
       texts: [title, reference_number, description],
       terms: [
@@ -131,10 +137,27 @@ const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms }
         facetTerm('status', row.status),
         facetTerm('lead_entity', row.lead_entity_id),
         ...closeAt,
+        ...nigp_codes.flatMap(({ code }) => facetTerms('nigp', classesOf(code))),
       ],
     };
   },
 };
+
+/**
+ * Begins the token of a block that has all of the terms above. Version 2.0 writes tokens without it, since it knows no terms
+ * of NIGP codes and none for a missing deadline: until the block is built again, it lacks some, or has those of before.
+ */
+const MARKS: Readonly<Record<IndexedKind, string>> = { suppliers: '', contracts: '', solicitations: 'nigp ' };
+
+/** The token of a block to which all terms of the kind were written. */
+export function blockToken(kind: IndexedKind, token: string): string {
+  return MARKS[kind] + token;
+}
+
+/** Whether a block with this token has all terms of its records. */
+export function hasAllTerms(kind: IndexedKind, token: string): boolean {
+  return token.startsWith(MARKS[kind]);
+}
 
 /** The terms of a stored record. */
 export function recordTerms<K extends IndexedKind>(kind: K, row: StoredRow[K]): RecordTerms {
@@ -150,6 +173,11 @@ export function termsOf<K extends IndexedKind>(kind: K, row: StoredRow[K], token
 /** The terms that a path adds to a supplier. */
 export function pathTerms(path: SupplierPath): string[] {
   return [path.owner, visibleTerm(path)];
+}
+
+/** An NIGP code of 3, 5, 7 or 11 digits, and the shorter ones above it. */
+function classesOf(code: string): string[] {
+  return [3, 5, 7, 11].filter((length) => length <= code.length).map((length) => code.slice(0, length));
 }
 
 function facetTerms(facet: Facet, values: readonly string[]): string[] {

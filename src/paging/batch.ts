@@ -45,7 +45,7 @@ export async function readBatch(
   { since, after, until = null, limit, now, maxBytes }: BatchRequest,
 ): Promise<Batch> {
   const { records } = listing;
-  const { positions, hasMore, isRange } = await listing.find(snapshot, since, after, limit, until);
+  const { positions, hasMore, isRange } = await listing.find(snapshot, { since, now }, after, limit, until);
   const read = (found: FoundRecords['positions'], bytes: number, by: 'list' | 'range'): Promise<Texts> => {
     const [first = null, last = null] = [found[0], found.at(-1)];
     const values = by === 'list' ? { found } : { first, last };

@@ -10,7 +10,7 @@ import {
   type Parameter,
   type ParameterValues,
 } from '../http/request/parameters.ts';
-import { closes, hasValue, hasWords, type ChangedSince, type Condition } from '../index/conditions.ts';
+import { closes, hasAny, hasWords, type ChangedSince, type Condition } from '../index/conditions.ts';
 import type { FoundRecords, RecordIndex } from '../index/record-index.ts';
 import type { Facet } from '../index/terms.ts';
 import type { IndexedKind } from '../kinds.ts';
@@ -22,6 +22,8 @@ export interface IndexQuery {
   readonly snapshot: Snapshot;
   /** Null without `updated_since`. */
   readonly since: ChangedSince | null;
+  /** The time of the request. */
+  readonly now: string;
 }
 
 /** A filter of an indexed kind. */
@@ -40,9 +42,9 @@ export function conditionsOf<Query, C>(filters: Filters<Query, C>, values: Param
 /** Records that have all words of a text. */
 export const words: IndexFilter = { ...freeText, conditions: hasWords };
 
-/** Records whose field has this value. */
-export function withValue(facet: Facet, parameter: Parameter<string>): IndexFilter {
-  return { ...parameter, conditions: (value) => [hasValue(facet, value)] };
+/** Records whose field has one of the values that a parameter made by `severalOf` takes. */
+export function withAny(facet: Facet, parameter: Parameter<string>): IndexFilter {
+  return { ...parameter, conditions: (values) => [hasAny(facet, values.split(','))] };
 }
 
 /** Solicitations that close no earlier than a timestamp, or no later. */
@@ -103,24 +105,30 @@ export function indexed(kind: IndexedKind, texts: Pick<ListedRecords, 'text' | '
   return { name: kind, table: kind, key: 'id', foundBy: 'position', isServed: isServed(kind), ...texts };
 }
 
+/** When a list is read. */
+export interface ReadAt {
+  /** Null for all records, whenever they changed. */
+  readonly since: Since | null;
+  readonly now: string;
+}
+
 /** The records of a list, and how to find them. */
 export interface Listing {
   readonly records: ListedRecords;
   /**
    * Finds the first records after a key that the snapshot shows; null starts at the beginning.
    *
-   * @param since null for all of them, whenever they changed.
    * @param until the last key to find; null for no limit.
    */
   find(
     snapshot: Snapshot,
-    since: Since | null,
+    at: ReadAt,
     after: string | null,
     limit: number,
     until: string | null,
   ): Promise<FoundRecords>;
   /** The number of records after a key. A million positions would take 8 MB. */
-  count(snapshot: Snapshot, since: Since | null, after: string | null): Promise<number>;
+  count(snapshot: Snapshot, at: ReadAt, after: string | null): Promise<number>;
   /** The number of deadlines that have passed, each of which changed a record without a release. */
   countPassed?(snapshot: Snapshot, now: string): Promise<number>;
   /** Called with the last record of each batch. */
@@ -135,10 +143,9 @@ export function indexedListing(
 ): Listing {
   return {
     records,
-    find: async (snapshot, since, after, limit, until) =>
-      index.find(snapshot, await conditionsIn({ index, snapshot, since }), { after, limit, until }),
-    count: async (snapshot, since, after) =>
-      index.count(snapshot, await conditionsIn({ index, snapshot, since }), after),
+    find: async (snapshot, at, after, limit, until) =>
+      index.find(snapshot, await conditionsIn({ index, snapshot, ...at }), { after, limit, until }),
+    count: async (snapshot, at, after) => index.count(snapshot, await conditionsIn({ index, snapshot, ...at }), after),
     ...(records.changesAt !== undefined && {
       countPassed: (snapshot: Snapshot, now: string) => index.countOfAll(snapshot, closes('at most', now)),
     }),
@@ -157,11 +164,11 @@ export function keyedListing(
 ): Listing {
   return {
     records,
-    async find(snapshot, _since, after, limit, until) {
+    async find(snapshot, _at, after, limit, until) {
       const { keys, hasMore } = await find(snapshot, after, limit);
       const positions = until === null ? keys : keys.filter((key) => compareBytewise(key, until) <= 0);
       return { positions, hasMore: hasMore && positions.length === keys.length, isRange: false };
     },
-    count: async (snapshot, _since, after) => (await find(snapshot, after, UNLIMITED)).keys.length,
+    count: async (snapshot, _at, after) => (await find(snapshot, after, UNLIMITED)).keys.length,
   };
 }

@@ -180,7 +180,7 @@ async function sendChangesStream(
       for (const [kind, { listing: records }] of listing.kinds.entries()) {
         if (kind < position.kind) continue;
         const after = kind === position.kind ? position.after : null;
-        total += await records.count(snapshot, since, after);
+        total += await records.count(snapshot, { since, now: formatTimestamp(clock()) }, after);
       }
       const wanted = { from: position, left: limit, maxRecords: FIRST_PIECE_RECORDS };
       const first = await readFrom(snapshot, listing, wanted);

@@ -9,6 +9,7 @@ import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import type { Snapshot } from '../access/snapshot.ts';
 import type { ParameterValues, TextsToRead } from '../database/database.ts';
+import type { Revision } from '../database/revision.ts';
 import { notFound } from '../http/response/errors.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { RecordIndex } from '../index/record-index.ts';
@@ -49,6 +50,7 @@ export function listRoute<Query, C>(
 
 /** The route of the number of records that the list of a kind has, with the same filters. */
 export function countRoute(
+  services: RouteServices,
   index: RecordIndex,
   kind: IndexedKind,
   filters: Filters<IndexQuery, Condition>,
@@ -65,7 +67,7 @@ export function countRoute(
       response: objectResponses(countSchema),
     },
     config: { kind, parameters: filters },
-    handler: (request, reply) => sendCount(request, reply, index, filters),
+    handler: (request, reply) => sendCount(services, request, reply, index, filters),
   };
 }
 
@@ -101,9 +103,14 @@ async function sendList(
     rows: count,
     ...(nextCursor !== null && { link: nextLink(request, nextCursor) }),
     watermark,
-    revision,
+    revision: cachedAs(request, revision),
     goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });
+}
+
+/** Responses that `is_open` selects are not cached: deadlines of records that they do not show change them. */
+function cachedAs({ parameters }: FastifyRequest, revision: Revision | null): Revision | null {
+  return parameters['is_open'] === undefined ? revision : null;
 }
 
 /** A query that returns the text of one record, or none. Can use the parameter `now`. */
@@ -140,25 +147,27 @@ export async function sendRecord(
 }
 
 /** Responds with `{total}`: the number of records that the list with these filters has. */
-export async function sendCount(
+async function sendCount(
+  { clock }: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
   index: RecordIndex,
   filters: Filters<IndexQuery, Condition>,
 ): Promise<FastifyReply> {
   const conditionsIn = conditionsOf(filters, request.parameters);
+  const now = formatTimestamp(clock());
   const { updated_since: updatedSince } = request.parameters as { updated_since?: string };
   const { result: total, revision } = await request.server.snapshots.read(request, {
     read: async (snapshot) => {
       const since = await readSince(snapshot, updatedSince, null);
-      return index.count(snapshot, await conditionsIn({ index, snapshot, since }));
+      return index.count(snapshot, await conditionsIn({ index, snapshot, since, now }));
     },
   });
   return sendResponse(request, reply, {
     body: JSON.stringify({ total }),
     rows: 0,
     watermark: null,
-    revision,
+    revision: cachedAs(request, revision),
     goodUntilMs: Infinity,
   });
 }

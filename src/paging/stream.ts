@@ -72,7 +72,8 @@ export async function sendStream(
     cursorWatermark,
     read: async (snapshot) => {
       const since = await readSince(snapshot, updatedSince, cursorWatermark);
-      const passed = (await listing.countPassed?.(snapshot, formatTimestamp(clock()))) ?? 0;
+      const now = formatTimestamp(clock());
+      const passed = (await listing.countPassed?.(snapshot, now)) ?? 0;
       const { catalog, partner } = snapshot;
       const { endpoint } = cursorBinding;
       const form = format === 'csv' ? csvHeader(columns) : format;
@@ -81,8 +82,7 @@ export async function sendStream(
       const empty = { ...NO_RECORDS, etag, total: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
       if (decodedCursor === null && since !== null && snapshot.lastEvent < since.from) return empty;
-      const { total, until } = await readExtent(snapshot, listing, { since, after, limit });
-      const now = formatTimestamp(clock());
+      const { total, until } = await readExtent(snapshot, listing, { since, now, after, limit });
       const wanted = { since, after, until, limit: FIRST_PIECE_RECORDS, now, maxBytes: MAX_PIECE_BYTES };
       return { ...(await readBatch(snapshot, listing, wanted)), etag, total, until };
     },
@@ -100,10 +100,10 @@ export async function sendStream(
 async function readExtent(
   snapshot: Snapshot,
   listing: Listing,
-  { since, after, limit }: Pick<BatchRequest, 'since' | 'after' | 'limit'>,
+  { since, now, after, limit }: Pick<BatchRequest, 'since' | 'now' | 'after' | 'limit'>,
 ): Promise<Pick<Beginning, 'total' | 'until'>> {
-  if (limit === UNLIMITED) return { total: await listing.count(snapshot, since, after), until: null };
-  const { positions, hasMore } = await listing.find(snapshot, since, after, limit, null);
+  if (limit === UNLIMITED) return { total: await listing.count(snapshot, { since, now }, after), until: null };
+  const { positions, hasMore } = await listing.find(snapshot, { since, now }, after, limit, null);
   const last = positions.at(-1);
   const until = hasMore && last !== undefined ? await readKey(snapshot, listing.records, last) : null;
   return { total: positions.length, until };

@@ -14,6 +14,7 @@ import {
 } from '../database/event-log.ts';
 import { hasTimelineChanged, hasTimelines, LOSS, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
 import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
+import { lacksTerms } from '../index/lacks-terms.ts';
 import { rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts';
 import { vacuum } from '../database/vacuum.ts';
 import type { WorkHooks } from '../database/catalog-lock.ts';
@@ -154,6 +155,17 @@ export async function reindex(database: OpenDatabase, options: WorkHooks & { rea
   });
   // The rebuild is committed; a failure of the cleanup does not matter.
   return { timestamp: at ?? '', kinds, note: await vacuum(database, sumOfRecords(kinds)).catch(() => null) };
+}
+
+/**
+ * The last step of an upgrade: rebuilds the index if a version that knows fewer terms changed it last.
+ *
+ * @returns the name of the step; none if it was not needed.
+ */
+export async function completeIndex(...[database, options]: Parameters<typeof reindex>): Promise<string[]> {
+  if (!(await lacksTerms(database))) return [];
+  await reindex(database, options);
+  return ['index: terms of NIGP codes'];
 }
 
 function sumOfRecords(kinds: readonly RebuiltKind[]): number {

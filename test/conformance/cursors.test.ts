@@ -72,6 +72,12 @@ describe('a cursor', () => {
     expect((await page(`suppliers?state=PA&cursor=${cursor}`)).ids).toEqual(['sup_2']);
   });
 
+  test('is the same for several values in another order, and not for others', async () => {
+    const { cursor } = await page('suppliers?state=pa,md,PA&limit=1');
+    expect((await page(`suppliers?state=MD,PA&cursor=${cursor}`)).status).toBe(200);
+    expect((await page(`suppliers?state=PA&cursor=${cursor}`)).message).toMatch(/"cursor" was not issued/);
+  });
+
   test('is null if the last page is exactly full', async () => {
     expect(await page('solicitations?limit=20')).toMatchObject({ cursor: null });
     expect((await page('solicitations?limit=19')).cursor).not.toBeNull();

@@ -50,6 +50,40 @@ test('is_open becomes false at the millisecond of the deadline, while the status
   }
 });
 
+const FORMS = ['', '&format=ndjson', '&format=csv'];
+
+test.each([
+  [-1, ['sol_1', 'sol_2'], ['sol_3']],
+  [0, ['sol_2'], ['sol_1', 'sol_3']],
+  [1, ['sol_2'], ['sol_1', 'sol_3']],
+])('the filter is_open is right %i ms after a deadline, in every form and however often', async (ms, open, over) => {
+  const { key } = service.partner('all');
+  const ask = (path: string, headers = {}) => service.get(path, { key, headers });
+  for (const [wanted, ids] of [
+    ['true', open],
+    ['false', over],
+  ] as const) {
+    for (const form of FORMS) {
+      const path = `/v1/solicitations?is_open=${wanted}${form}`;
+      // Whatever was cached, and whatever tag the client has, a millisecond before the deadline.
+      nowMs = Date.parse(CLOSE_AT) - 1;
+      const { headers } = await ask(path);
+      await ask(path);
+      nowMs = Date.parse(CLOSE_AT) + ms;
+      const response = await ask(path, { 'if-none-match': headers.etag });
+      expect(response.status, path).toBe(ms < 0 ? 304 : 200);
+      if (ms >= 0) expect([...new Set(response.body.match(/sol_\d/g))], path).toEqual(ids);
+      expect([...new Set((await ask(path)).body.match(/sol_\d/g))], path).toEqual(ids);
+    }
+    const count = `/v1/solicitations/count?is_open=${wanted}`;
+    nowMs = Date.parse(CLOSE_AT) - 1;
+    await ask(count);
+    nowMs = Date.parse(CLOSE_AT) + ms;
+    expect(JSON.parse((await ask(count)).body)).toEqual({ total: ids.length });
+  }
+  expect((await ask('/v1/solicitations/count?is_open=true&status=closed')).body).toBe('{"total":0}');
+});
+
 test('closing_after and closing_before include the deadline itself, to the millisecond', async () => {
   const [before, after] = [-1, 1].map((ms) => new Date(Date.parse(CLOSE_AT) + ms).toISOString());
   for (const [filter, count] of [

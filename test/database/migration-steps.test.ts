@@ -67,7 +67,6 @@ test.each(['grant', 'release', ''].slice(0, numberOfRuns({ usually: 1, nightly: 
       expect(await migrate(database, clock)).toEqual(['access 9: log of events', 'catalog 9: releases without tokens']);
       expect(await readSchemaState(database)).toEqual({ isEmpty: false, pending: [] });
       expect(await readSchemaTexts(database)).toEqual(await readSchemaTexts(made.database));
-      for (const kind of INDEXED_KINDS) await expectWholeIndex(database, kind);
       expect(await hasTimelineChanged(database)).toBe(false);
       for (const { id, narrowed_at: narrowedAt } of changes) {
         const own = changes.filter((change) => change.id === id).map(({ instant }) => instant);
@@ -92,6 +91,8 @@ test.each(['grant', 'release', ''].slice(0, numberOfRuns({ usually: 1, nightly: 
       expect(last[0]?.release).toBe(releases.length);
       const { timestamp } = await publishLines(database, { coops: [{ id: 'co_z', name: 'Z' }] });
       expect((timestamp ?? '') > (changes.at(-1)?.instant ?? '')).toBe(true);
+      // The import added terms that version 1.3 does not know.
+      for (const kind of INDEXED_KINDS) await expectWholeIndex(database, kind);
       const { stdout } = await callPds(['check', '--json', '--full'], { PDS_DATABASE_URL: url });
       expect(stdout).toContain('"findings"');
       expect(stdout).not.toContain('"fail"');

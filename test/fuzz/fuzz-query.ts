@@ -21,6 +21,14 @@ const encoded = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
 
 const storable = (text: string): boolean => !text.includes('\0') && text.isWellFormed();
 
+const IDS = ['lead_entity', 'coop', 'supplier', 'city_service'];
+
+/** Whether a text is one id, or several that are accepted. */
+function areIds(text: string): boolean {
+  const ids = text.split(',');
+  return ids.length <= 20 && ids.every((id) => id.trim() !== '' && (ids.length === 1 || id === id.trim()));
+}
+
 const KINDS = ['contracts', 'solicitations', 'suppliers'];
 
 /** Encoded values that the parameter's schema allows. */
@@ -29,6 +37,8 @@ function rightValue({ name, schema }: Parameter, known: KnownValues): fc.Arbitra
   const some = (text: fc.Arbitrary<string>): fc.Arbitrary<string> =>
     real.length === 0 ? encoded(text) : encoded(fc.oneof(fc.constantFrom(...real), text));
   if (schema.enum !== undefined) return encoded(fc.constantFrom(...schema.enum));
+  if (schema.type === 'boolean') return fc.constantFrom('true', 'false');
+  if (IDS.includes(name)) return some(hostileText.filter((text) => storable(text) && areIds(text)));
   if (schema.type === 'integer') {
     return fc.integer({ min: schema.minimum ?? 0, max: schema.maximum ?? 100 }).map(String);
   }
@@ -104,6 +114,9 @@ function wrongValue({ name, schema }: Parameter): fc.Arbitrary<string> {
   } else if (schema.maxLength !== undefined) {
     others.push(fc.integer({ min: schema.maxLength + 1, max: 3_000 }).map((length) => 'q'.repeat(length)));
   }
+  if (schema.type === 'boolean') others.push(fc.constantFrom('', '1', 'True', 'true,false', 'true%20'));
+  if (IDS.includes(name))
+    others.push(fc.constantFrom(',', 'a,', ',a', 'a,,b', 'a,%20b', 'a'.repeat(21).split('').join()));
   if (name === 'certifications') others.push(fc.constantFrom('', ',', 'MBE,', ',MBE', 'MBE,,WBE', '%20', 'MBE,%09'));
   if (schema.minLength !== undefined) others.push(fc.constantFrom('', '%20', '%09%C2%A0'));
   if (name === 'cursor') others.push(encoded(hostileText));

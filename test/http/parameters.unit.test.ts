@@ -4,20 +4,24 @@ import { ApiError } from '../../src/http/response/errors.ts';
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
 import { checkLimit, PAGE_PARAMETERS, type Format } from '../../src/http/request/page-parameters.ts';
 import {
+  anyOfParameter,
+  booleanParameter,
   certificationsParameter,
   freeText,
-  idParameter,
+  idsParameter,
+  nigpParameter,
   timestampParameter,
-  oneOfParameter,
   parseParameters,
-  stateParameter,
+  statesParameter,
 } from '../../src/http/request/parameters.ts';
 
 const parameters = {
   q: freeText,
-  lead_entity: idParameter('/v1/lead-entities', 'A lead entity'),
-  state: stateParameter,
-  status: oneOfParameter(openEnum('Status', ['open', 'closed'], 'A status.'), 'A status.'),
+  lead_entity: idsParameter('/v1/lead-entities', 'A lead entity'),
+  state: statesParameter,
+  status: anyOfParameter(openEnum('Status', ['open', 'closed'], 'A status.'), 'A status.'),
+  nigp: nigpParameter,
+  is_open: booleanParameter('Open or not.'),
   certifications: certificationsParameter,
   updated_since: timestampParameter('Since when.'),
   ...PAGE_PARAMETERS,
@@ -54,7 +58,7 @@ describe('parsing a query string', () => {
   test('returns any text unchanged, or throws 400', () => {
     const text = fc
       .string({ unit: 'binary', maxLength: 40 })
-      .filter((value) => !value.includes('\0') && value.trim() !== '');
+      .filter((value) => !/[\0,]/.test(value) && value.trim() !== '');
     fc.assert(
       fc.property(text, (value) => {
         expect(parse(`lead_entity=${encodeURIComponent(value)}`)).toEqual({ lead_entity: value });
@@ -165,9 +169,22 @@ describe('other parameter types', () => {
 
   test('an enum accepts exactly its values', () => {
     expect(parse('status=open')).toEqual({ status: 'open' });
-    for (const status of ['draft', 'Open', 'open,closed', 'open%20']) {
+    for (const status of ['draft', 'Open', 'open,draft', 'open%20']) {
       expect(messageOf(`status=${status}`)).toContain('"status" must be one of open, closed');
     }
+  });
+
+  test('a boolean is true or false', () => {
+    for (const value of ['true', 'false']) expect(parse(`is_open=${value}`)).toEqual({ is_open: value });
+    for (const value of ['1', 'True', 'yes', 'true,false'])
+      expect(messageOf(`is_open=${value}`)).toBe('Parameter "is_open" must be true or false.');
+  });
+
+  test.each(['3', '07', '0720', '072004', '05-20', '072 ', '٠٧٢', '072004512345'])('"%s" is no NIGP code', (code) => {
+    expect(messageOf(`nigp=072,${encodeURIComponent(code)}`)).toBe(
+      'Parameter "nigp" must be an NIGP code of 3, 5, 7 or 11 digits, such as 072, or up to 20 of them, separated by ' +
+        `commas. ${JSON.stringify(code)} is not accepted.`,
+    );
   });
 
   test('certifications reject blank items', () => {
@@ -184,13 +201,59 @@ describe('other parameter types', () => {
   });
 });
 
+describe('several values', () => {
+  test('are the same set in any order, also if one is repeated', () => {
+    for (const text of ['tx,ok', 'OK,TX', 'Ok,tX,OK']) expect(parse(`state=${text}`)).toEqual({ state: 'OK,TX' });
+    for (const text of ['072', '072,072']) expect(parse(`nigp=${text}`)).toEqual({ nigp: '072' });
+    expect(parse('status=open,closed,open')).toEqual({ status: 'closed,open' });
+    expect(parse('lead_entity=b,a%2Cc')).toEqual({ lead_entity: 'a,b,c' });
+  });
+
+  test('are at most 20', () => {
+    const ids = Array.from({ length: 21 }, (_, index) => `le_${index + 10}`);
+    expect(parse(`lead_entity=${ids.slice(1).join(',')}`)).toEqual({ lead_entity: ids.slice(1).join(',') });
+    expect(messageOf(`lead_entity=${ids.join(',')}`)).toBe(
+      'Parameter "lead_entity" must be an id from /v1/lead-entities, or up to 20 of them, separated by commas. There are 21.',
+    );
+  });
+
+  test.each([
+    ['state=TX,', ''],
+    ['state=,TX', ''],
+    ['lead_entity=a,,b', ''],
+    ['lead_entity=a,+,b', ' '],
+    ['lead_entity=a,+b', ' b'],
+    ['state=TX,Texas', 'Texas'],
+    ['status=open,draft', 'draft'],
+  ])('%s: one that is empty, malformed or beside a space is named', (query, value) => {
+    const name = query.slice(0, query.indexOf('='));
+    expect(messageOf(query)).toMatch(
+      new RegExp(`^Parameter "${name}" must be .*, separated by commas\\. "${value}" is not`),
+    );
+  });
+
+  test('text of the client is not logged', () => {
+    const logged = (): string => {
+      try {
+        parse('state=TX,secret');
+      } catch (error) {
+        if (error instanceof ApiError) return JSON.stringify(error.logged);
+      }
+      throw new Error('it was accepted');
+    };
+    expect(logged()).toContain('must be a two-letter state code');
+    expect(logged()).not.toContain('secret');
+  });
+});
+
 describe('a blank value', () => {
   const blanks = ['', '=', '=+', '=%20%09%C2%A0'];
 
   test.each([
-    ['lead_entity', 'an id from /v1/lead-entities'],
-    ['state', 'a two-letter state code, such as TX'],
-    ['status', 'one of open, closed'],
+    ['lead_entity', 'an id from /v1/lead-entities, or up to 20 of them, separated by commas'],
+    ['state', 'a two-letter state code, such as TX, or up to 20 of them, separated by commas'],
+    ['status', 'one of open, closed, or up to 20 of them, separated by commas'],
+    ['is_open', 'true or false'],
     ['certifications', 'abbreviations or names of certifications, separated by commas'],
     ['updated_since', 'a date and time with an offset (RFC 3339), such as 2026-04-15T09:00:00Z'],
     ['limit', 'a whole number, in plain digits'],

@@ -143,3 +143,15 @@ test('a query without a condition is refused', () => {
   expect(() => query.match()).toThrow('a query needs a condition');
   expect(() => query.first(0, 1)).toThrow('a query needs a condition');
 });
+
+test('a condition that no other request has leaves no set in the cache', () => {
+  const cache = new SetCache(1_000_000);
+  const read = rowsOf([
+    { terms: ['a'], deadline: 3 },
+    { terms: ['b'], deadline: null },
+  ]);
+  const once = { key: 'once', terms: ['a'], isOfOneRequest: true };
+  const query = openQuery(read, [once, { key: 'a or b', terms: ['a', 'b'] }], cache);
+  expect(positionsFrom(query.match(), 0, 9)).toEqual([0]);
+  expect([...cache.keys()].sort()).toEqual(['1 a', '1 a or b', '1 b']);
+});

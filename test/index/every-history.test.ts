@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { hasValue, type Condition } from '../../src/index/conditions.ts';
+import { hasAny, type Condition } from '../../src/index/conditions.ts';
 import { RecordIndex } from '../../src/index/record-index.ts';
 import { SetCache } from '../../src/index/block-query.ts';
 import { readBatch } from '../../src/paging/batch.ts';
@@ -84,8 +84,8 @@ class Reader {
     const values = { ...others, updated_since: since?.from };
     const snapshot = await takeSnapshot(this.#database, 1, scope);
     return [
-      ...(certification === undefined ? [] : [hasValue('certification', certification)]),
-      ...(await conditionsOf(filters[kind], values)({ index, snapshot, since })),
+      ...(certification === undefined ? [] : [hasAny('certification', [certification])]),
+      ...(await conditionsOf(filters[kind], values)({ index, snapshot, since, now: NEW })),
     ];
   }
 

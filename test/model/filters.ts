@@ -9,6 +9,11 @@ export function holds<T>(requested: string | undefined, test: (requested: string
   return requested === undefined ? true : test(requested);
 }
 
+/** Applies a filter that takes several values, of which any matches. */
+export function holdsAny(requested: string | undefined, test: (value: string) => boolean): boolean {
+  return requested === undefined || requested.split(',').some((value) => test(value));
+}
+
 /** The timestamp in a parameter; a `+` can arrive as a space. */
 export function bound(text: string): string {
   return timestamp(text.replace(' ', '+')) ?? '';

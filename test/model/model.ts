@@ -1,7 +1,8 @@
-import { requestedCertifications, bound, holds, isInState, type Filters } from './filters.ts';
+import { requestedCertifications, bound, holds, holdsAny, isInState, type Filters } from './filters.ts';
 import { readRecords, type PublishedDirectory, type Records } from './records.ts';
 import {
   bytewise,
+  isOpen,
   servedContract,
   servedSolicitation,
   servedSolicitationDetail,
@@ -99,10 +100,10 @@ export class Model {
     const { contracts } = this.visible(scope);
     const found = visibleOnes(this.records.contracts, contracts).filter(
       (contract) =>
-        holds(filters['lead_entity'], (id) => contract.lead_entity_id === id) &&
-        holds(filters['coop'], (id) => contract.coop_id === id) &&
-        holds(filters['supplier'], (id) => contract.supplier_ids.includes(id)) &&
-        holds(filters['city_service'], (id) => contract.city_service_ids.includes(id)) &&
+        holdsAny(filters['lead_entity'], (id) => contract.lead_entity_id === id) &&
+        holdsAny(filters['coop'], (id) => contract.coop_id === id) &&
+        holdsAny(filters['supplier'], (id) => contract.supplier_ids.includes(id)) &&
+        holdsAny(filters['city_service'], (id) => contract.city_service_ids.includes(id)) &&
         isSince(contracts.get(contract.id), since, sync) &&
         this.#isFound(contract, filters, contract.name, contract.summary, contract.description),
     );
@@ -118,8 +119,8 @@ export class Model {
     if (requested === null) return [];
     const found = visibleOnes(this.records.suppliers, suppliers).filter(
       (supplier) =>
-        holds(filters['state'], (state) => isInState(supplier, state)) &&
-        holds(filters['city_service'], (id) => supplier.city_service_ids.includes(id)) &&
+        holdsAny(filters['state'], (state) => isInState(supplier, state)) &&
+        holdsAny(filters['city_service'], (id) => supplier.city_service_ids.includes(id)) &&
         (requested === true || requested.every(({ abbreviation }) => supplier.certifications.includes(abbreviation))) &&
         isSince(suppliers.get(supplier.id), since, sync) &&
         this.#isFound(supplier, filters, supplier.name, supplier.short_intro, supplier.about),
@@ -132,8 +133,10 @@ export class Model {
     const { solicitations } = this.visible(scope);
     const found = visibleOnes(this.records.solicitations, solicitations).filter(
       (solicitation) =>
-        holds(filters['status'], (status) => solicitation.status === status) &&
-        holds(filters['lead_entity'], (id) => solicitation.lead_entity_id === id) &&
+        holdsAny(filters['status'], (status) => solicitation.status === status) &&
+        holdsAny(filters['lead_entity'], (id) => solicitation.lead_entity_id === id) &&
+        holdsAny(filters['nigp'], (nigp) => solicitation.nigp_codes.some(({ code }) => code.startsWith(nigp))) &&
+        holds(filters['is_open'], (wanted) => isOpen(solicitation, now) === (wanted === 'true')) &&
         holds(
           filters['closing_after'],
           (after) => solicitation.close_at !== null && solicitation.close_at >= bound(after),

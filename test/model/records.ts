@@ -63,7 +63,7 @@ export interface Solicitation extends Published {
   description: string | null;
   require_intent_registration: boolean;
   created_at: string;
-  nigp_codes: object[];
+  nigp_codes: { code: string }[];
   documents: object[];
   requested_items: object[];
   notices: object[];

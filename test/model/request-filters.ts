@@ -17,6 +17,8 @@ const UNKNOWN_IDS = [
   'x'.repeat(300),
 ];
 
+const NIGP_LENGTHS = [3, 5, 7, 11];
+
 /** Arbitraries of filters, for each endpoint that has any. */
 export interface FilterArbitraries {
   contracts: fc.Arbitrary<Filters>;
@@ -49,10 +51,10 @@ export function filtersAbout({ records }: Model, timestamps: readonly string[]):
     contracts: oneOf(records.contracts).chain((contract) =>
       filters({
         q: freeText([contract.name, contract.summary, contract.description]),
-        lead_entity: mostly([contract.lead_entity_id], anyLeadEntity),
-        coop: mostly(contract.coop_id === null ? [] : [contract.coop_id], anyCoop),
-        supplier: mostly(contract.supplier_ids, anySupplier),
-        city_service: mostly(contract.city_service_ids, anyCityService),
+        lead_entity: several(mostly([contract.lead_entity_id], anyLeadEntity)),
+        coop: several(mostly(contract.coop_id === null ? [] : [contract.coop_id], anyCoop)),
+        supplier: several(mostly(contract.supplier_ids, anySupplier)),
+        city_service: several(mostly(contract.city_service_ids, anyCityService)),
         updated_since: updatedSince,
       }),
     ),
@@ -66,9 +68,11 @@ export function filtersAbout({ records }: Model, timestamps: readonly string[]):
       const based = /[A-Z]{2}$/.exec(supplier.location ?? '') ?? [];
       return filters({
         q: freeText([supplier.name, supplier.short_intro, supplier.about]),
-        state: mostly([...supplier.states_served, ...based], fc.constantFrom('md', 'pA', 'FR', 'ZZ', 'MO', 'NV')),
+        state: several(
+          mostly([...supplier.states_served, ...based], fc.constantFrom('md', 'pA', 'FR', 'ZZ', 'MO', 'NV')),
+        ),
         certifications: fc.array(certification, { minLength: 1, maxLength: 3 }).map((list) => list.join(',')),
-        city_service: mostly(supplier.city_service_ids, anyCityService),
+        city_service: several(mostly(supplier.city_service_ids, anyCityService)),
         updated_since: updatedSince,
       });
     }),
@@ -76,8 +80,15 @@ export function filtersAbout({ records }: Model, timestamps: readonly string[]):
       const closing = written(aroundEach([solicitation.close_at ?? '2026-04-15T09:00:00.000Z']));
       return filters({
         q: freeText([solicitation.title, solicitation.reference_number, solicitation.description]),
-        status: fc.constantFrom('open', 'closed', 'awarded', 'cancelled'),
-        lead_entity: mostly([solicitation.lead_entity_id], anyLeadEntity),
+        status: several(fc.constantFrom('open', 'closed', 'awarded', 'cancelled')),
+        lead_entity: several(mostly([solicitation.lead_entity_id], anyLeadEntity)),
+        nigp: several(
+          mostly(
+            solicitation.nigp_codes.flatMap(({ code }) => NIGP_LENGTHS.map((length) => code.slice(0, length))),
+            fc.constantFrom('914', '91438', '9143827', '000', '999', '00000', '91438270001'),
+          ),
+        ),
+        is_open: fc.constantFrom('true', 'false'),
         closing_after: closing,
         closing_before: closing,
         updated_since: updatedSince,
@@ -111,6 +122,17 @@ function nameOf(records: ReadonlyMap<string, { name: string }>): fc.Arbitrary<Fi
 function mostly(values: readonly string[], any: fc.Arbitrary<string>): fc.Arbitrary<string> {
   if (values.length === 0) return any;
   return fc.oneof({ weight: 3, arbitrary: fc.constantFrom(...values) }, { weight: 1, arbitrary: any });
+}
+
+/** One value, or a few of which any matches, sometimes the same twice. */
+function several(value: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc.oneof(
+    { weight: 2, arbitrary: value },
+    {
+      weight: 1,
+      arbitrary: fc.array(value, { minLength: 2, maxLength: 5 }).map((values) => values.join(',')),
+    },
+  );
 }
 
 /** Each parameter is present in 40% of requests. */

@@ -3,6 +3,11 @@ import type { Contract, NamedRef, Records, Solicitation, Supplier } from './reco
 /** A parsed record as the API serves it. */
 export type Served = Record<string, unknown>;
 
+/** Whether bidding is open at a timestamp. */
+export function isOpen({ status, close_at: closeAt }: Solicitation, now: string): boolean {
+  return status === 'open' && (closeAt === null || closeAt > now);
+}
+
 export const PREVIEW_SIZE = 10;
 const PREVIEW_OF_EACH_TYPE = 5;
 
@@ -59,7 +64,7 @@ export function servedSolicitation(solicitation: Solicitation, records: Records,
     status: solicitation.status,
     issuing_organization: solicitation.issuing_organization,
     lead_entity: ref(records.leadEntities, solicitation.lead_entity_id),
-    is_open: solicitation.status === 'open' && (solicitation.close_at === null || solicitation.close_at > now),
+    is_open: isOpen(solicitation, now),
     open_at: solicitation.open_at,
     close_at: solicitation.close_at,
     questions_due_at: solicitation.questions_due_at,

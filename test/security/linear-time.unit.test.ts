@@ -6,13 +6,14 @@ import { chooseEncoding, entityTag, isUnchanged } from '../../src/http/response/
 import { openEnum } from '../../src/http/openapi/openapi-schemas.ts';
 import { acceptedFormat, PAGE_PARAMETERS, decodeCursor } from '../../src/http/request/page-parameters.ts';
 import {
+  anyOfParameter,
   certificationsParameter,
   freeText,
-  idParameter,
+  idsParameter,
+  nigpParameter,
   timestampParameter,
-  oneOfParameter,
   parseParameters,
-  stateParameter,
+  statesParameter,
 } from '../../src/http/request/parameters.ts';
 import { MAX_HEAD_BYTES } from '../../src/http/server/server.ts';
 import { queryWords, wordsOf, Tokenizer } from '../../src/index/words.ts';
@@ -100,9 +101,14 @@ const OF_THE_HEAD: [name: string, read: (text: string) => unknown][] = [
 ];
 
 const PARAMETERS = {
-  ...{ q: freeText, ...PAGE_PARAMETERS, state: stateParameter },
-  ...{ certifications: certificationsParameter, id: idParameter('/v1/things', ''), at: timestampParameter('') },
-  status: oneOfParameter(openEnum('Status', ['open'], ''), ''),
+  ...{ q: freeText, ...PAGE_PARAMETERS, state: statesParameter },
+  ...{
+    certifications: certificationsParameter,
+    id: idsParameter('/v1/things', ''),
+    nigp: nigpParameter,
+    at: timestampParameter(''),
+  },
+  status: anyOfParameter(openEnum('Status', ['open'], ''), ''),
 };
 
 const BINDING = { endpoint: '/v1/coops', partnerId: 1, filters: {} };

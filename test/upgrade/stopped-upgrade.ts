@@ -53,6 +53,8 @@ export async function upgradeStopped(folder: string, config: DatabaseConfig): Pr
   const changesBefore = (await client.get(since, { key })).body;
   const responses = new Map<string, string>();
   for (const path of PATHS) responses.set(path, (await client.get(path, { key })).body);
+  // Terms of the index are added by a release that changes no record.
+  const withoutWatermark = (body = ''): string => body.replace(/"watermark":"[^"]*"/, '');
 
   const migrate = () => runPds(['migrate'], settings);
   const isSqlite = config.engine === 'sqlite';
@@ -76,8 +78,11 @@ export async function upgradeStopped(folder: string, config: DatabaseConfig): Pr
   serving = startServing(config);
   client = createClient(`http://127.0.0.1:${await serving.port()}`);
   try {
-    for (const path of PATHS) expect((await client.get(path, { key })).body, path).toBe(responses.get(path));
-    expect((await client.get(since, { key })).body).toBe(changesBefore);
+    for (const path of PATHS) {
+      const { body } = await client.get(path, { key });
+      expect(withoutWatermark(body), path).toBe(withoutWatermark(responses.get(path)));
+    }
+    expect(withoutWatermark((await client.get(since, { key })).body)).toBe(withoutWatermark(changesBefore));
     const listed = await client.get(`/v1/contracts?updated_since=${watermark}`, { key });
     expect(JSON.parse(listed.body)).toMatchObject({ data: [] });
     expect((await client.get(rest, { key })).headers['x-sync-watermark']).toBe(restBefore.headers['x-sync-watermark']);

@@ -764,19 +764,19 @@ export type ListContractsData = {
          */
         q?: string;
         /**
-         * Only contracts of this lead entity: an `id` of `/v1/lead-entities`.
+         * Only contracts of this lead entity: an `id` of `/v1/lead-entities`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         lead_entity?: string;
         /**
-         * Only contracts of this cooperative: an `id` of `/v1/coops`.
+         * Only contracts of this cooperative: an `id` of `/v1/coops`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         coop?: string;
         /**
-         * Only contracts with this supplier: an `id` of `/v1/suppliers`.
+         * Only contracts with this supplier: an `id` of `/v1/suppliers`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         supplier?: string;
         /**
-         * Only contracts for this city service: an `id` of `/v1/city-services`.
+         * Only contracts for this city service: an `id` of `/v1/city-services`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         city_service?: string;
         /**
@@ -988,7 +988,7 @@ export type ListSuppliersData = {
          */
         q?: string;
         /**
-         * Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`.
+         * Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         state?: string;
         /**
@@ -996,7 +996,7 @@ export type ListSuppliersData = {
          */
         certifications?: string;
         /**
-         * Only suppliers that offer this city service: an `id` of `/v1/city-services`.
+         * Only suppliers that offer this city service: an `id` of `/v1/city-services`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         city_service?: string;
         /**
@@ -1204,13 +1204,21 @@ export type ListSolicitationsData = {
          */
         q?: string;
         /**
-         * Only solicitations with this stored status. It stays `open` after the deadline.
+         * Only solicitations with this stored status. It stays `open` after the deadline. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
-        status?: SolicitationStatus;
+        status?: string;
         /**
-         * Only solicitations of this issuer: an `id` of `/v1/lead-entities`.
+         * Only solicitations of this issuer: an `id` of `/v1/lead-entities`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         lead_entity?: string;
+        /**
+         * Only solicitations with this NIGP code or one below it, of 3, 5, 7 or 11 digits: `072` also matches `07200` and `0720045`. Or up to 20 codes, separated by commas: any of them matches. Since 1.3.0.
+         */
+        nigp?: string;
+        /**
+         * Only solicitations with this `is_open` at the time of the request. One whose deadline passes counts as unchanged for `updated_since`. Since 1.3.0.
+         */
+        is_open?: boolean;
         /**
          * Only solicitations that close at this time or later. Those without a close date never match.
          */
@@ -1292,13 +1300,21 @@ export type CountSolicitationsData = {
          */
         q?: string;
         /**
-         * Only solicitations with this stored status. It stays `open` after the deadline.
+         * Only solicitations with this stored status. It stays `open` after the deadline. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
-        status?: SolicitationStatus;
+        status?: string;
         /**
-         * Only solicitations of this issuer: an `id` of `/v1/lead-entities`.
+         * Only solicitations of this issuer: an `id` of `/v1/lead-entities`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         lead_entity?: string;
+        /**
+         * Only solicitations with this NIGP code or one below it, of 3, 5, 7 or 11 digits: `072` also matches `07200` and `0720045`. Or up to 20 codes, separated by commas: any of them matches. Since 1.3.0.
+         */
+        nigp?: string;
+        /**
+         * Only solicitations with this `is_open` at the time of the request. One whose deadline passes counts as unchanged for `updated_since`. Since 1.3.0.
+         */
+        is_open?: boolean;
         /**
          * Only solicitations that close at this time or later. Those without a close date never match.
          */

@@ -5,7 +5,7 @@ import { hasRoles, makeRoles, type Roles } from '../../database/postgres/roles.t
 import { vacuum } from '../../database/vacuum.ts';
 import { type CommandContext, operatorOfProcess } from '../context.ts';
 import { migratingWithProgress } from '../migrating.ts';
-import { reindex } from '../../recovery/recover.ts';
+import { completeIndex, reindex } from '../../recovery/recover.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
 import { databaseName, pathOf } from '../../database/configured.ts';
@@ -17,7 +17,10 @@ import { causeOf, describeFailure } from '../output/failure.ts';
 /** `pds migrate`: brings the schema up to this version. */
 export async function migrateDatabase({ config, database, clock, output }: CommandContext): Promise<undefined> {
   if (!(await readSchemaState(database)).isEmpty) await refuseCountIds(database);
-  const work = (options: MigrateOptions): Promise<string[]> => migrate(database, clock, options);
+  const work = async (options: MigrateOptions): Promise<string[]> => {
+    const ran = await migrate(database, clock, options);
+    return [...ran, ...(await completeIndex(database, { clock, ...options }))];
+  };
   const { ran, backup } = await migratingWithProgress(output, config.database, work);
   // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
   if (ran.length > 0) await vacuum(database, Infinity).catch(() => null);

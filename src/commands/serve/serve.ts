@@ -6,9 +6,11 @@ import { DEMO_KEY } from '../../access/keys.ts';
 import { PartnerDirectory } from '../../access/partner-directory.ts';
 import type { Config } from '../../config.ts';
 import { databaseName } from '../../database/configured.ts';
+import type { OpenDatabase } from '../../database/database.ts';
 import { openForCommands } from '../../database/open.ts';
 import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
 import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
+import { lacksTerms } from '../../index/lacks-terms.ts';
 import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
 import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
@@ -109,12 +111,25 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   if (haveCreated(migrations)) logger.info('database created');
   else if (migrations.length > 0) logger.info({ migrations }, 'database migrated');
   if (await hasTimelineChanged(database)) logger.warn(TIMELINE_WARNING);
+  await completeIndexOfSqlite(database, logger);
   if (!demo) return false;
   // Loaded on use, since it needs the importer.
   const { loadDemo } = await import('./demo.ts');
   await loadDemo(database, Date.now);
   const directory = new PartnerDirectory({ ...config, database, clock: Date.now, logger });
   return (await directory.findByKey(DEMO_KEY)) !== null;
+}
+
+/** On PostgreSQL, `pds migrate` does it: a service can lack the right to write. A failure ends no start. */
+async function completeIndexOfSqlite(database: OpenDatabase, logger: Logger): Promise<void> {
+  if (database.catalogFiles !== undefined && (await lacksTerms(database))) {
+    logger.info('adding terms to the index');
+    // Loaded on use, since it needs the importer's code.
+    const { completeIndex } = await import('../../recovery/recover.ts');
+    await completeIndex(database, { clock: Date.now }).catch((err: unknown) => logger.error({ err }, 'none was added'));
+  }
+  if (!(await lacksTerms(database))) return;
+  logger.warn('the index lacks terms: "nigp" and "is_open=true" get 500 until "pds reindex" has run');
 }
 
 const PROGRESS_INTERVAL_MS = 5_000;

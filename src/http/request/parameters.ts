@@ -1,7 +1,7 @@
 import { closest, distance } from 'fastest-levenshtein';
 import { parseTimestamp } from '../../timestamp.ts';
 import { validationFailed, type ApiError } from '../response/errors.ts';
-import { describedRef, type NamedSchema, type Schema } from '../openapi/openapi-schemas.ts';
+import { describedRef, NIGP_PATTERN, type NamedSchema, type Schema } from '../openapi/openapi-schemas.ts';
 import { decodeText, queryOf } from './request-head.ts';
 
 /** A query parameter: one definition for both documentation and parsing. */
@@ -37,7 +37,10 @@ export type Parameters = Readonly<Record<string, Filter<unknown, unknown, unknow
 /** The parsed values of the parameters that were given; the object has no prototype. */
 export type ParameterValues = Readonly<Record<string, unknown>>;
 
-/** A value is invalid for its parameter. The message continues the parameter's name: "must be …". */
+/**
+ * A value is invalid for its parameter. The message continues the parameter's name: "must be …". Its first sentence is logged:
+ * text of the client's is in a second one.
+ */
 export class InvalidParameter extends Error {
   override name = 'InvalidParameter';
 }
@@ -182,12 +185,59 @@ export function timestampParameter(description: string): Parameter<string> {
   };
 }
 
-/** ID of a record of the list with this path. Any non-blank text is accepted; an unknown ID matches nothing. */
-export function idParameter(list: string, description: string): Parameter<string> {
+/** Limits the work of a request. */
+const MAX_VALUES = 20;
+
+const SEVERAL = `Since 1.3.0, also up to ${MAX_VALUES} of them, separated by commas: any of them matches.`;
+
+/**
+ * One value, or several separated by commas, of which any matches. Parsed, they are distinct, sorted and joined again: a
+ * cursor is valid for the same values in any order, and a single value is parsed as before there were several.
+ *
+ * @param form of a value, for messages: "an id from …".
+ * @param pattern of a value. Null accepts any text that is not blank.
+ */
+function severalOf(
+  form: string,
+  pattern: string | null,
+  description: string,
+  normalize = (value: string): string => value,
+): Parameter<string> {
+  const accepted = `must be ${form}, or up to ${MAX_VALUES} of them, separated by commas`;
+  const one = pattern === null ? /\S/ : new RegExp(`^(${pattern})$`);
+  const schema =
+    pattern === null ? { minLength: 1 } : { pattern: `^(${pattern})(,(${pattern})){0,${MAX_VALUES - 1}}$` };
   return {
-    schema: { type: 'string', minLength: 1, description: `${description}: an \`id\` of \`${list}\`.` },
+    schema: { type: 'string', ...schema, description },
+    parse(text) {
+      if (isBlank(text)) throw new InvalidParameter(accepted);
+      const values = text.split(',');
+      if (values.length > MAX_VALUES) throw new InvalidParameter(`${accepted}. There are ${values.length}`);
+      // An id with a space beside its comma would match nothing, and the other values would hide that.
+      const isWrong = (value: string): boolean => !one.test(value) || (values.length > 1 && value !== value.trim());
+      const wrong = values.find(isWrong);
+      if (wrong !== undefined) throw new InvalidParameter(`${accepted}. ${quote(wrong)} is not accepted`);
+      return [...new Set(values.map(normalize))].sort().join(',');
+    },
+  };
+}
+
+/** IDs of records of the list with this path. No ID has a comma; an unknown ID matches nothing. */
+export function idsParameter(list: string, description: string): Parameter<string> {
+  return severalOf(`an id from ${list}`, null, `${description}: an \`id\` of \`${list}\`. ${SEVERAL}`);
+}
+
+/** Values of a named enum, matched exactly. */
+export function anyOfParameter({ enum: values }: { readonly enum: readonly string[] }, description: string) {
+  return severalOf(`one of ${values.join(', ')}`, values.join('|'), `${description} ${SEVERAL}`);
+}
+
+/** `true` or `false`. */
+export function booleanParameter(description: string): Parameter<string> {
+  return {
+    schema: { type: 'boolean', description },
     parse(value) {
-      if (isBlank(value)) throw new InvalidParameter(`must be an id from ${list}`);
+      if (value !== 'true' && value !== 'false') throw new InvalidParameter('must be true or false');
       return value;
     },
   };
@@ -209,22 +259,21 @@ export function oneOfParameter<T extends string>(
   };
 }
 
-const STATE = /^[A-Za-z]{2}$/;
+/** Two-letter state codes, upper-cased. */
+export const statesParameter = severalOf(
+  'a two-letter state code, such as TX',
+  '[A-Za-z]{2}',
+  `Only suppliers that serve this state or are based in it: a two-letter USPS code, such as \`TX\`. ${SEVERAL}`,
+  (state) => state.toUpperCase(),
+);
 
-/** A two-letter state code, upper-cased. */
-export const stateParameter: Parameter<string> = {
-  schema: {
-    type: 'string',
-    minLength: 2,
-    maxLength: 2,
-    pattern: STATE.source,
-    description: 'Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`.',
-  },
-  parse(value) {
-    if (!STATE.test(value)) throw new InvalidParameter('must be a two-letter state code, such as TX');
-    return value.toUpperCase();
-  },
-};
+/** NIGP codes, each of which also matches those that begin with it. */
+export const nigpParameter = severalOf(
+  'an NIGP code of 3, 5, 7 or 11 digits, such as 072',
+  NIGP_PATTERN.slice(2, -2),
+  'Only solicitations with this NIGP code or one below it, of 3, 5, 7 or 11 digits: `072` also matches `07200` and `0720045`. ' +
+    `Or up to ${MAX_VALUES} codes, separated by commas: any of them matches. Since 1.3.0.`,
+);
 
 /** The raw list of certifications: some names contain commas, so splitting it requires the known names. */
 export const certificationsParameter: Parameter<string> = {

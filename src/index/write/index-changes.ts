@@ -15,7 +15,7 @@ import {
   storedSet,
   type StoredSet,
 } from '../position-set.ts';
-import { changeTerms, detailChangeTerms, termsOf, type StoredRow } from '../terms.ts';
+import { blockToken, changeTerms, detailChangeTerms, hasAllTerms, termsOf, type StoredRow } from '../terms.ts';
 import { Tokenizer } from '../words.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
@@ -48,7 +48,7 @@ interface BlockChange {
 /**
  * Updates a kind's index with the records that a release writes. It computes a record's previous terms from its
  * stored row, so it writes only rows of terms that the record gains or loses. A block with more than `MAX_CHANGES`
- * changes is rebuilt from its stored records at the end.
+ * changes is rebuilt from its stored records at the end; so is one that lacks terms.
  */
 export class IndexChanges<K extends IndexedKind> {
   readonly #database: Database;
@@ -72,10 +72,13 @@ export class IndexChanges<K extends IndexedKind> {
 
   /** @param token of the release that changes the index. */
   static async open<K extends IndexedKind>(database: Database, kind: K, token: string): Promise<IndexChanges<K>> {
-    const { rows } = await sql<{ block: number; first_id: string }>`
-      select block, first_id from catalog.index_blocks where kind = ${kind} order by first_id`.execute(database.kysely);
+    const { rows } = await sql<{ block: number; first_id: string; token: string }>`
+      select block, first_id, token from catalog.index_blocks where kind = ${kind}
+      order by first_id`.execute(database.kysely);
     const blocks = rows.map(({ block, first_id }) => ({ number: block, firstId: first_id }));
-    return new IndexChanges(database, kind, token, blocks);
+    const changes = new IndexChanges(database, kind, blockToken(kind, token), blocks);
+    for (const row of rows) if (!hasAllTerms(kind, row.token)) changes.#rebuilt.add(row.block);
+    return changes;
   }
 
   /** All blocks in id order; creates the first one if there is none. */

@@ -6,6 +6,7 @@ import { firstRow } from '../../database/statement.ts';
 import { buildBlocks } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
+import { blockToken } from '../terms.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../../kinds.ts';
 import type { OnProgress } from '../../database/catalog-lock.ts';
 
@@ -39,9 +40,9 @@ export async function rebuildIndex(database: Database, token: string, onProgress
     };
     await pause();
     const isPlacedAgain = !(await isLayoutSound(database, kind, pause));
-    if (isPlacedAgain) await assignPositions(database, kind, token, pause);
+    if (isPlacedAgain) await assignPositions(database, kind, blockToken(kind, token), pause);
     await sql`delete from ${sql.table(indexTable(kind))}`.execute(kysely);
-    const { rows } = await sql<{ block: number }>`update catalog.index_blocks set token = ${token}
+    const { rows } = await sql<{ block: number }>`update catalog.index_blocks set token = ${blockToken(kind, token)}
       where kind = ${kind} returning block`.execute(kysely);
     await buildBlocks(
       database,

@@ -2,9 +2,9 @@ import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
 import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
-import { idParameter } from '../../http/request/parameters.ts';
+import { idsParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
-import { indexed, indexedListing, updatedSince, withValue, words } from '../../paging/pages.ts';
+import { indexed, indexedListing, updatedSince, withAny, words } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
 import { countRoute, listRoute, sendRecord } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
@@ -16,10 +16,10 @@ const contractPage = pageOf(contract, 'A page of contracts.');
 
 export const contractFilters = {
   q: words,
-  lead_entity: withValue('lead_entity', idParameter('/v1/lead-entities', 'Only contracts of this lead entity')),
-  coop: withValue('coop', idParameter('/v1/coops', 'Only contracts of this cooperative')),
-  supplier: withValue('supplier', idParameter('/v1/suppliers', 'Only contracts with this supplier')),
-  city_service: withValue('city_service', idParameter('/v1/city-services', 'Only contracts for this city service')),
+  lead_entity: withAny('lead_entity', idsParameter('/v1/lead-entities', 'Only contracts of this lead entity')),
+  coop: withAny('coop', idsParameter('/v1/coops', 'Only contracts of this cooperative')),
+  supplier: withAny('supplier', idsParameter('/v1/suppliers', 'Only contracts with this supplier')),
+  city_service: withAny('city_service', idsParameter('/v1/city-services', 'Only contracts for this city service')),
   updated_since: updatedSince('contracts'),
 };
 
@@ -45,7 +45,7 @@ export function registerContracts(v1: FastifyInstance, services: RouteServices, 
     }),
   );
 
-  v1.get('/contracts/count', countRoute(index, 'contracts', contractFilters, ' Since 1.3.0.'));
+  v1.get('/contracts/count', countRoute(services, index, 'contracts', contractFilters, ' Since 1.3.0.'));
 
   v1.get<{ Params: { id: string } }>('/contracts/:id', {
     schema: {

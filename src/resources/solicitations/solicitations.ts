@@ -5,15 +5,17 @@ import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
 import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
-import { idParameter, oneOfParameter } from '../../http/request/parameters.ts';
+import { anyOfParameter, booleanParameter, idsParameter, nigpParameter } from '../../http/request/parameters.ts';
+import { areOpen } from '../../index/conditions.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
   indexed,
   indexedListing,
+  type IndexFilter,
   type ListedRecords,
   closing,
   updatedSince,
-  withValue,
+  withAny,
   words,
 } from '../../paging/pages.ts';
 import { csvColumns } from '../../paging/csv.ts';
@@ -25,16 +27,28 @@ import { detailItems, solicitation, solicitationDetail, solicitationStatus } fro
 
 const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
 
+const NOT_OPEN = solicitationStatus.enum.filter((status) => status !== 'open');
+
+const openNow: IndexFilter = {
+  ...booleanParameter(
+    'Only solicitations with this `is_open` at the time of the request. One whose deadline passes counts as unchanged for ' +
+      '`updated_since`. Since 1.3.0.',
+  ),
+  conditions: (isOpen, { now }) => areOpen(isOpen === 'true', now, NOT_OPEN),
+};
+
 export const solicitationFilters = {
   q: words,
-  status: withValue(
+  status: withAny(
     'status',
-    oneOfParameter(
+    anyOfParameter(
       solicitationStatus,
       'Only solicitations with this stored status. It stays `open` after the deadline.',
     ),
   ),
-  lead_entity: withValue('lead_entity', idParameter('/v1/lead-entities', 'Only solicitations of this issuer')),
+  lead_entity: withAny('lead_entity', idsParameter('/v1/lead-entities', 'Only solicitations of this issuer')),
+  nigp: withAny('nigp', nigpParameter),
+  is_open: openNow,
   closing_after: closing(
     'at least',
     'Only solicitations that close at this time or later. Those without a close date never match.',
@@ -73,7 +87,7 @@ export function registerSolicitations(v1: FastifyInstance, services: RouteServic
     }),
   );
 
-  v1.get('/solicitations/count', countRoute(index, 'solicitations', solicitationFilters));
+  v1.get('/solicitations/count', countRoute(services, index, 'solicitations', solicitationFilters));
 
   v1.get<{ Params: { id: string } }>('/solicitations/:id', {
     schema: {

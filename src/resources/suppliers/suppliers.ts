@@ -2,15 +2,15 @@ import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder } from 'kysely';
 import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
 import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
-import { certificationsParameter, idParameter, stateParameter } from '../../http/request/parameters.ts';
-import { hasValue, NEVER } from '../../index/conditions.ts';
+import { certificationsParameter, idsParameter, statesParameter } from '../../http/request/parameters.ts';
+import { hasAny, NEVER } from '../../index/conditions.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
   indexed,
   indexedListing,
   type ListedRecords,
   updatedSince,
-  withValue,
+  withAny,
   words,
   type IndexFilter,
 } from '../../paging/pages.ts';
@@ -30,18 +30,18 @@ function holding(certifications: CertificationList): IndexFilter {
     ...certificationsParameter,
     async conditions(names, { snapshot }) {
       const abbreviations = await certifications.resolve(names, snapshot);
-      return abbreviations.map((held) => (held === null ? NEVER : hasValue('certification', held)));
+      return abbreviations.map((held) => (held === null ? NEVER : hasAny('certification', [held])));
     },
   };
 }
 
 export const supplierFilters = (certifications: CertificationList) => ({
   q: words,
-  state: withValue('state', stateParameter),
+  state: withAny('state', statesParameter),
   certifications: holding(certifications),
-  city_service: withValue(
+  city_service: withAny(
     'city_service',
-    idParameter('/v1/city-services', 'Only suppliers that offer this city service'),
+    idsParameter('/v1/city-services', 'Only suppliers that offer this city service'),
   ),
   updated_since: updatedSince('suppliers'),
 });
@@ -73,7 +73,7 @@ export function registerSuppliers(
     }),
   );
 
-  v1.get('/suppliers/count', countRoute(index, 'suppliers', filters, ' Since 1.3.0.'));
+  v1.get('/suppliers/count', countRoute(services, index, 'suppliers', filters, ' Since 1.3.0.'));
 
   v1.get<{ Params: { id: string } }>('/suppliers/:id', {
     schema: {

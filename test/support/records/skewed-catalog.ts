@@ -47,6 +47,8 @@ export const SKEWED = {
   shortPrefix: 'co',
   /** Begins a different number in each solicitation. */
   sequentialPrefix: '2024',
+  /** On every third solicitation, as one of the codes below it. */
+  commonNigp: '072',
   commonState: 'TX',
   rareState: 'GU',
   commonCertifications: 'MBE,ISO',
@@ -99,6 +101,7 @@ export function skewedCatalog(): Catalog {
       lead_entity_id: ownerOf(index, SIZES.solicitations, random),
       description: describe(index, SIZES.solicitations, text, random),
       require_intent_registration: false,
+      nigp_codes: index % 3 === 0 ? [{ code: `07${200 + (index % 90)}`, description: '' }] : [],
       created_at: '2020-01-01T00:00:00Z',
       close_at: random.chance(0.06) ? null : new Date(momentOf(random.fraction())).toISOString(),
     })),

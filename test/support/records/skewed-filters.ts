@@ -2,7 +2,9 @@ import type { FilterValues } from './filter-combinations.ts';
 import { SKEWED } from './skewed-catalog.ts';
 
 const Q = [SKEWED.rareWord, SKEWED.commonWord, SKEWED.twoWords, SKEWED.shortPrefix];
-const LEAD_ENTITY = [SKEWED.smallLeadEntity, SKEWED.ungrantedLeadEntity, SKEWED.largestLeadEntity];
+/** The most values that a filter takes: the sets of all of them are read. */
+const MANY_LEAD_ENTITIES = SKEWED.grantedLeadEntities.slice(290, 310).join(',');
+const LEAD_ENTITY = [SKEWED.ungrantedLeadEntity, SKEWED.largestLeadEntity, MANY_LEAD_ENTITIES];
 
 /**
  * The filter values for the lists of the skewed catalog, by path.
@@ -29,9 +31,11 @@ export function skewedFilters(updatedSince: readonly string[]) {
     },
     '/v1/solicitations': {
       q: [...Q, SKEWED.sequentialPrefix],
-      status: ['open', 'cancelled'],
+      status: ['open,awarded,cancelled'],
       lead_entity: LEAD_ENTITY,
-      closing_after: ['2024-03-10T12:00:00Z'],
+      nigp: [`${SKEWED.commonNigp},90600`],
+      // The same comparison as `closing_after` with another term beside it.
+      is_open: ['true'],
       closing_before: ['2024-05-20T12:00:00Z'],
       updated_since: updatedSince,
     },
