@@ -11,8 +11,7 @@ Needs Python 3.9 or newer. The address of the service and the key are read from 
 
 from __future__ import annotations
 
-import csv, gzip, http.client, io, json, logging, os, random, re, sqlite3, sys, time, zlib
-import urllib.error, urllib.parse, urllib.request
+import csv, gzip, http.client, io, json, logging, os, random, re, sqlite3, sys, time, urllib.parse, urllib.request, zlib
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, TypedDict
 
 FEED = ("contracts", "solicitations", "suppliers")
@@ -199,7 +198,8 @@ def _error_of(target: str, response: Response) -> PartnerDataError:
 
 def _target(path: str, parameters: Dict[str, Any]) -> str:
     given = {name: value for name, value in parameters.items() if value is not None}
-    texts = {name: ",".join(value) if isinstance(value, (list, tuple)) else value for name, value in given.items()}
+    texts = {name: ",".join(value) if isinstance(value, (list, tuple)) else str(value) for name, value in given.items()}
+    texts.update({name: texts[name].lower() for name, value in given.items() if isinstance(value, bool)})
     return f"{path}?{urllib.parse.urlencode(texts)}" if texts else path
 
 

@@ -16,7 +16,7 @@ export interface Page<T> {
 }
 
 /** Query parameters. Undefined and null are omitted, `Date`s sent as ISO 8601, lists joined with commas. */
-export type Query = Readonly<Record<string, string | number | Date | readonly string[] | undefined | null>>;
+export type Query = Readonly<Record<string, string | number | boolean | Date | readonly string[] | undefined | null>>;
 
 /** The records of a list, fetched page by page as you read. Each iteration starts over with new requests. */
 export interface RecordList<T> extends AsyncIterable<T> {
