@@ -245,7 +245,7 @@ async function prepareAll(
   const database = operator === undefined ? opened : { ...opened, operator };
   const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
   const migrations = await migrate(database, clock);
-  // That of the last release has these records too.
+  // The last release names this copy of its catalog.
   await sql`update access.events set file = ${name}
     where at = (select max(at) from access.events where partner_id is null)`.execute(database.kysely);
   const hasKeptHistory = main.connection !== null && keepHistory(main.connection, staged);
