@@ -60,13 +60,15 @@ test('an upgrade killed before any file operation leaves each group of tables ol
   const found: number[] = [];
   for (let killAt = 0; ; killAt += 1) {
     const isDone = await migrateKilled(killAt);
-    found.push(await stepsLeft());
+    const left = await stepsLeft();
+    found.push(left);
     if (isDone) break;
     expect((await callPds(['migrate'], made.files.settings)).code).toBe(0);
     expect(await stepsLeft()).toBe(0);
-    expect(readdirSync(data).filter((name) => name.startsWith('pds.catalog-'))).toHaveLength(2);
+    // Only a change of the catalog deletes those that are not needed.
+    expect(readdirSync(data).filter((name) => name.startsWith('pds.catalog-'))).toHaveLength(left === 0 ? 3 : 2);
   }
   expect(found).toEqual(found.toSorted().reverse());
-  expect(found.filter((left) => left === 2).length).toBeGreaterThan(4);
+  expect(found.filter((count) => count === 2).length).toBeGreaterThan(4);
   expect(new Set(found.slice(0, -1))).toEqual(new Set([2, 1, 0]));
 }, 280_000);
