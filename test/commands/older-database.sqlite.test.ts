@@ -153,8 +153,7 @@ test('every command refuses a database of version 1.3, names version 2.0, and ch
   const tree = () => names().map((name) => [name, readFileSync(join(former, name), 'base64')]);
   const before = tree();
   const settings = { PDS_DATABASE_URL: `sqlite:${path}`, PDS_PORT: '0', PDS_ADMIN_PORT: '0' };
-  const refusal =
-    `the schema of ${path} is older than version 2.0: run "pds migrate" with version 2.0 first. Nothing was changed`;
+  const refusal = `the schema of ${path} is older than version 2.0: run "pds migrate" with version 2.0 first. Nothing was changed`;
   const others = ['import IMPORT', 'migrate', 'backup NEW', 'check'];
   for (const options of ['', ' --yes', ' --access', ' --access --yes']) others.push(`restore ${target}${options}`);
   await withImportDirectory(COOPS, async (directory) => {

@@ -48,7 +48,11 @@ const PREPARED_STATEMENTS = 500;
  * @param isRecovery whether a catalog that is missing or damaged looks empty, so that another one can be published.
  * @throws DatabaseUnavailableError if a file cannot be opened; `FormerDatabaseError` if it is of a version before 2.0.
  */
-export function openSqlite(path: string, mode: 'read' | 'write', isRecovery = false): OpenDatabase & { readonly catalogFiles: CatalogFiles } {
+export function openSqlite(
+  path: string,
+  mode: 'read' | 'write',
+  isRecovery = false,
+): OpenDatabase & { readonly catalogFiles: CatalogFiles } {
   if (mode === 'write') prepareFolder(path);
   else refuseLoneFiles(path);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
