@@ -103,7 +103,7 @@ const ONLY_AT_NIGHT = [
   'test/operating/nginx.sqlite.test.ts',
   // Run the longer procedures of the operators' guide; `operating/documents.sqlite` runs its commands.
   'test/operating/{procedures.sqlite,converting.sqlite,documents.postgres}.test.ts',
-  // Runs services of the version before beside its database; `database/migration-steps` upgrades one.
+  // Runs services of the version before; `recovery/version-before` restores its backups.
   'test/upgrade/upgrade.test.ts',
   // Check alerts, dashboards and settings with the programs that load them, and metrics of servers that fail.
   'test/monitoring/{ops-files.sqlite,installation.postgres}.test.ts',

@@ -34,12 +34,6 @@ export async function migratingWithProgress(
         if (backup !== null)
           output.note(`Backed up the database before its upgrade, which cannot be undone: ${backup}`);
       },
-      onKept: (files) => {
-        backup = files[0] ?? null;
-        output.note(
-          `The database of version 1.3 stays as ${files.join(' and ')}. Remove it when you no longer need it.`,
-        );
-      },
     });
     return { ran, backup };
   } finally {

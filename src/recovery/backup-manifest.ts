@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Ajv } from 'ajv';
 import type { TableGroup } from '../database/migrations/schema.ts';
-import { SCHEMAS } from '../database/migrations/migrator.ts';
+import { OLDEST_VERSION, SCHEMAS } from '../database/migrations/schemas.ts';
 import { OperatorError } from '../operator-error.ts';
 import { digestFile } from '../database/sqlite/durable-files.ts';
 
@@ -72,11 +72,18 @@ export function readManifest(folder: string): BackupManifest {
     );
   }
   for (const group of ['catalog', 'access'] satisfies TableGroup[]) {
-    const [backedUp, known] = [parsed.schema[group], SCHEMAS[group].number];
+    const backedUp = parsed.schema[group];
+    const { number: known, upgrade } = SCHEMAS[group];
     if (backedUp > known) {
       throw new OperatorError(
         `the backup's ${group} schema is at ${backedUp}, and this version of the service supports only ${known}: ` +
           `restore it with version ${parsed.version}, or a newer one`,
+      );
+    }
+    if (backedUp < known && backedUp !== upgrade?.from) {
+      throw new OperatorError(
+        `the backup's ${group} schema is at ${backedUp}, which is older than version ${OLDEST_VERSION}: ` +
+          `restore it with version ${OLDEST_VERSION}`,
       );
     }
   }

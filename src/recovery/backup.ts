@@ -4,15 +4,14 @@ import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import { lockFiles, type WorkHooks } from '../database/catalog-lock.ts';
-import type { CatalogFiles, OpenDatabase } from '../database/database.ts';
 import { readLastEvent } from '../database/event-log.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
 import { createFolder, digestFile, syncToDisk } from '../database/sqlite/durable-files.ts';
 import { catalogPath } from '../database/sqlite/file-names.ts';
 import { freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { noteBackup } from '../database/last-backup.ts';
-import { openForRecovery, openForServing } from '../database/open.ts';
-import { openStaged } from '../database/sqlite/sqlite.ts';
+import { openForRecovery } from '../database/open.ts';
+import { openSqlite, openStaged } from '../database/sqlite/sqlite.ts';
 import { firstRow } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
 import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
@@ -90,16 +89,12 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
   const files = { catalog: join(folder, BACKUP_FILES.catalog), access: join(folder, BACKUP_FILES.access) };
   const madeAt = formatTimestamp(options.clock());
   {
-    await using database = openForServing({ engine: 'sqlite', path });
-    const { catalogFiles } = database;
-    if (catalogFiles === undefined) {
-      throw new OperatorError(`${path} is a database of version 1.3: run "pds migrate" first, which keeps its files`);
-    }
+    await using database = openSqlite(path, 'read');
     if ((await readSchemaState(database, 'serve')).isEmpty) {
       throw new OperatorError('the database is empty: nothing to back up (PDS_DATABASE_URL)');
     }
-    using _lock = await lockFiles(catalogFiles, options);
-    await copyBoth(path, database, catalogFiles, files, options);
+    using _lock = await lockFiles(database.catalogFiles, options);
+    await copyBoth(path, database, files, options);
   }
   const manifest: BackupManifest = {
     format: BACKUP_FORMAT,
@@ -116,8 +111,7 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
 /** The log first: the catalog that a later one names could be newer than the log that was copied. */
 async function copyBoth(
   path: string,
-  database: OpenDatabase,
-  catalogFiles: CatalogFiles,
+  { kysely, catalogFiles }: ReturnType<typeof openSqlite>,
   files: BackupManifestFiles,
   { onProgress, isBeforeUpgrade = false }: BackupOptions,
 ): Promise<void> {
@@ -137,7 +131,7 @@ async function copyBoth(
   await setImmediate();
   makePrivateFile(files.catalog);
   if (catalog !== null) copyFileSync(catalog, files.catalog, constants.COPYFILE_FICLONE);
-  else await sql`vacuum catalog into ${files.catalog}`.execute(database.kysely);
+  else await sql`vacuum catalog into ${files.catalog}`.execute(kysely);
   onProgress?.('copying', total, total);
 }
 

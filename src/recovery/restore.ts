@@ -13,7 +13,7 @@ import {
 } from '../database/database.ts';
 import { readLastEvent } from '../database/event-log.ts';
 import { migrate, readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
-import { openForRecovery } from '../database/open.ts';
+import { openForRecovery, openForServing } from '../database/open.ts';
 import { copyCatalog } from '../database/sqlite/catalog-files.ts';
 import { makeLastFolder, makeLike, syncToDisk } from '../database/sqlite/durable-files.ts';
 import {
@@ -25,16 +25,15 @@ import {
   replaceFile,
   type ReplacedFile,
 } from '../database/sqlite/replaced-database.ts';
-import { catalogPath, formerAccessFile, newCatalogName } from '../database/sqlite/file-names.ts';
+import { catalogPath, newCatalogName } from '../database/sqlite/file-names.ts';
 import {
-  isFormerCatalog,
+  FormerDatabaseError,
   makePrivateFile,
   SQLITE_CORRUPT,
   SQLITE_NOTADB,
   sqliteCode,
 } from '../database/sqlite/sqlite-files.ts';
 import { openStaged } from '../database/sqlite/sqlite.ts';
-import { upgradeStaged } from '../database/sqlite/take-over.ts';
 import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
@@ -184,7 +183,7 @@ async function restoreAll(
   options: RestoreOptions,
   begin: Begin,
 ): Promise<RestoreReport> {
-  refuseFormer(path);
+  await refuseFormer(path);
   const { clock } = options;
   const removeFolder = makeLastFolder(dirname(resolve(path)));
   const isNew = isEmptyOrMissing(path);
@@ -224,13 +223,14 @@ async function restoreAll(
   }
 }
 
-/** @throws OperatorError for a database of version 1.3, which had two files. */
-function refuseFormer(path: string): void {
-  if (!isFormerCatalog(path)) return;
-  throw new OperatorError(
-    `${path} is a database of version 1.3: run "pds migrate" first, or move it and ${formerAccessFile(path)} away. ` +
-      'Nothing was changed',
-  );
+/** @throws FormerDatabaseError for a database of a version before 2.0: its partners and keys are not in this file. */
+async function refuseFormer(path: string): Promise<void> {
+  try {
+    await openForServing({ engine: 'sqlite', path }).close();
+  } catch (error) {
+    // Whatever else is wrong with it, it is replaced.
+    if (error instanceof FormerDatabaseError) throw error;
+  }
 }
 
 /** Upgrades a copy of the backup, keeps the history of the replaced database, suspends every partner and appends a reset. */
@@ -244,7 +244,10 @@ async function prepareAll(
   await using opened = openStaged(staged, catalogPath(main.path, name));
   const database = operator === undefined ? opened : { ...opened, operator };
   const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
-  const migrations = await upgradeStaged(database, name, (staged) => migrate(staged, clock));
+  const migrations = await migrate(database, clock);
+  // The last release names this copy of its catalog.
+  await sql`update access.events set file = ${name}
+    where at = (select max(at) from access.events where partner_id is null)`.execute(database.kysely);
   const hasKeptHistory = main.connection !== null && keepHistory(main.connection, staged);
   const access = { ...(await suspendAll(database, clock)), hasKeptHistory };
   const recovery = await inTransaction(database, (transaction) =>
@@ -292,7 +295,7 @@ export async function previewRestore(
   withAccess: boolean,
 ): Promise<{ manifest: BackupManifest; replaced: { lastEvent: string | null } | null }> {
   const manifest = readManifest(folder);
-  if (withAccess) refuseFormer(path);
+  if (withAccess) await refuseFormer(path);
   if (withAccess && isEmptyOrMissing(path)) return { manifest, replaced: null };
   try {
     await using database = openToKeep(path);

@@ -1,7 +1,8 @@
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
+import { DatabaseSync } from 'node:sqlite';
 import { basename, join } from 'node:path';
 import type { Command } from 'commander';
 import { afterEach, beforeAll, afterAll, beforeEach, expect, test, vi } from 'vitest';
@@ -12,6 +13,7 @@ import { withDatabase } from '../../src/commands/context.ts';
 import { program } from '../../src/commands/program.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
+import { backup } from '../../src/recovery/backup.ts';
 import type { BackupManifest } from '../../src/recovery/backup-manifest.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
 import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
@@ -21,6 +23,7 @@ import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/pub
 import { becomeLaterVersion, CURRENT_NUMBERS, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { startServing } from '../support/serving-process.ts';
+import { callPds } from './call-pds.ts';
 import { runPds } from './run-pds.ts';
 
 /** The commands that refuse a database of the version before, with arguments. This process is the version after this one. */
@@ -126,6 +129,46 @@ test.each(REFUSED)('pds %s refuses an older database, names pds migrate, and cha
     stderr: OLDER,
   });
   expect(contents().map((bytes, index) => bytes.equals(before[index] ?? Buffer.of()))).toEqual([true, true, true]);
+});
+
+test('every command refuses a database of version 1.3, names version 2.0, and changes no byte of its two files', async () => {
+  const former = join(folder, 'former');
+  mkdirSync(former);
+  const path = join(former, 'pds.sqlite');
+  // The catalog had the database's path; partners and keys were beside it.
+  for (const [name, table] of [
+    ['pds.sqlite', 'publications'],
+    ['pds.access.sqlite', 'revisions'],
+  ] as const) {
+    using connection = new DatabaseSync(join(former, name));
+    connection.exec(`pragma journal_mode = wal;
+      create table migrations (number bigint primary key, name text not null, applied_at text not null);
+      insert into migrations (number, name, applied_at) values (8, 'of version 1.3', '2026-01-01T00:00:00.000Z');
+      create table ${table} (number bigint primary key, token text not null)`);
+  }
+  const target = join(folder, 'backup');
+  await backup(join(folder, 'pds.sqlite'), target, { clock: Date.now, version: 'test' });
+  // A reader leaves SQLite's shared memory.
+  const names = () => readdirSync(former).filter((name) => !/-(wal|shm)$/.test(name));
+  const tree = () => names().map((name) => [name, readFileSync(join(former, name), 'base64')]);
+  const before = tree();
+  const settings = { PDS_DATABASE_URL: `sqlite:${path}`, PDS_PORT: '0', PDS_ADMIN_PORT: '0' };
+  const refusal = `the schema of ${path} is older than version 2.0: run "pds migrate" with version 2.0 first. Nothing was changed`;
+  const others = ['import IMPORT', 'migrate', 'backup NEW', 'check'];
+  for (const options of ['', ' --yes', ' --access', ' --access --yes']) others.push(`restore ${target}${options}`);
+  await withImportDirectory(COOPS, async (directory) => {
+    const run = (line: string) => {
+      const words = line.replace('IMPORT', directory).replace('NEW', join(folder, 'new')).split(' ');
+      // A start would install the handlers of a service's signals.
+      return line === 'serve' ? runPds(words, settings) : callPds(words, settings);
+    };
+    for (const line of [...REFUSED, ...others, 'serve']) {
+      const { code, stdout, stderr } = await run(line);
+      expect(code, line).toBe(/^(diff|explain|key find)/.test(line) ? 2 : 1);
+      expect(stdout + stderr, line).toContain(refusal);
+    }
+  });
+  expect(tree()).toEqual(before);
 });
 
 /** Opens and closes the database: the last connection empties the logs into the files, and removes them. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { grant } from '../../src/access/grant-admin.ts';
-import { createPartner } from '../../src/access/partner-admin.ts';
+import { createPartner, listPartners } from '../../src/access/partner-admin.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { backup } from '../../src/recovery/backup.ts';
 import { runPds, type Outcome } from '../commands/run-pds.ts';
@@ -37,6 +37,11 @@ export async function createBackedUp(): Promise<BackedUp> {
 export async function cityNames({ kysely }: OpenDatabase): Promise<string[]> {
   const rows = await kysely.selectFrom('catalog.lead_entities').select('name').orderBy('id').execute();
   return rows.map(({ name }) => name);
+}
+
+/** The number of partners that are not suspended. */
+export async function activePartners(database: OpenDatabase): Promise<number> {
+  return (await listPartners(database, Date.now)).filter(({ suspendedAt }) => suspendedAt === null).length;
 }
 
 /** Imports a new name for the first lead entity; returns the timestamp of the release. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -42,6 +42,18 @@ test.each(['copying', 'checking'] as const)('a backup interrupted while %s leave
   // No lock is left either: a change and a backup succeed immediately.
   await createPartner(made.database, Date.now, 'acme', { everything: true });
   await backUp(join(folder, 'backups', 'new'));
+});
+
+test('a catalog of a backup that was copied to the path of the database is refused', async () => {
+  await publishLines(made.database, SMALL_CATALOG);
+  const target = join(folder, 'backup');
+  await backUp(target);
+  const path = join(folder, 'copied.sqlite');
+  copyFileSync(join(target, 'catalog.sqlite'), path);
+  for (const words of [['partner', 'list'], ['migrate']]) {
+    const { code, stderr } = await callPds(words, { PDS_DATABASE_URL: `sqlite:${path}` });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('has a catalog without its partners and keys')]);
+  }
 });
 
 /** Queries one value from a backup. */

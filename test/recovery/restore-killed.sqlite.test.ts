@@ -9,13 +9,12 @@ import { pino } from 'pino';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { listPartners } from '../../src/access/partner-admin.ts';
 import { startServing } from '../../src/commands/serve/serving.ts';
 import { readConfig } from '../../src/config.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { restore } from '../../src/recovery/restore.ts';
 import { createClient } from '../support/client.ts';
-import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+import { activePartners, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const KILL_AT = fileURLToPath(new URL('kill-at.ts', import.meta.url));
@@ -115,13 +114,10 @@ test('a restore with --access killed before any file operation does too, and no 
   const found: boolean[] = [];
   for (let killAt = 0; ; killAt += 1) {
     const isDone = await restoreKilled(killAt, ['--access']);
-    const look = async (database: OpenDatabase) => {
-      const partners = await listPartners(database, Date.now);
-      return {
-        names: await cityNames(database),
-        active: partners.filter(({ suspendedAt }) => suspendedAt === null).length,
-      };
-    };
+    const look = async (database: OpenDatabase) => ({
+      names: await cityNames(database),
+      active: await activePartners(database),
+    });
     const { names, active } = await made.files.use(look);
     expect([OLD, NEW]).toContainEqual(names);
     const isNew = names[0] === NEW[0];

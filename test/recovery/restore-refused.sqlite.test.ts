@@ -79,6 +79,11 @@ describe('pds restore', { timeout: 120_000 }, () => {
       () => editManifest({ schema: { catalog: 99, access: 1 } }),
       /schema is at 99.*restore it with/,
     ],
+    [
+      'of version 1.3',
+      () => editManifest({ schema: { catalog: 8, access: 8 } }),
+      /schema is at 8, which is older than version 2\.0: restore it with version 2\.0$/m,
+    ],
     ['of an unknown format', () => editManifest({ format: 2 }), /has a format that this version/],
     ['with an incomplete manifest', () => editManifest({ files: {} }), /has a format that this version/],
   ])('refuses a backup %s, and touches nothing', async (_, spoil, message) => {

@@ -1,52 +1,74 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
+import { cpSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { formerAccessFile } from '../../src/database/sqlite/file-names.ts';
-import { isFormerCatalog, SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
+import { openForServing } from '../../src/database/open.ts';
+import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { MAIN } from '../commands/run-pds.ts';
-import { createFormerDatabase, look, type FormerDatabase } from './former-database.ts';
+import { becomeLaterVersion, LATER_SETTINGS, SOURCE_MAIN } from '../support/schema/later-version.ts';
+import { activePartners, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
 
 const KILL_AT = fileURLToPath(new URL('kill-at.ts', import.meta.url));
 
-let former: FormerDatabase;
+let made: BackedUp;
+let data: string;
+let pristine: string;
+let later: Disposable;
 beforeAll(async () => {
-  former = await createFormerDatabase();
+  made = await createBackedUp();
+  const { files } = made;
+  data = dirname(files.path);
+  pristine = join(files.folder, 'pristine');
+  // The upgrade deletes the first catalog, after it has published its own.
+  await files.use((database) => renameCity(database, 'Renamed since'));
+  cpSync(data, pristine, { recursive: true });
+  later = becomeLaterVersion();
 });
-afterAll(() => former.files.remove());
+afterAll(() => {
+  later[Symbol.dispose]();
+  made.files.remove();
+});
 
-/** Runs `pds migrate`, and kills it before an operation on a file; returns whether it completed. */
+/** Runs `pds migrate` on a fresh copy of the database, and kills it before an operation on a file; returns whether it completed. */
 async function migrateKilled(killAt: number): Promise<boolean> {
-  former.reset();
-  const { files } = former;
-  const child = spawn(process.execPath, ['--import', KILL_AT, MAIN, 'migrate'], {
-    env: { PATH: process.env['PATH'], ...files.settings, KILL_AT: String(killAt) },
+  rmSync(data, { recursive: true, force: true });
+  cpSync(pristine, data, { recursive: true });
+  const child = spawn(process.execPath, ['--import', KILL_AT, SOURCE_MAIN, 'migrate'], {
+    env: { PATH: process.env['PATH'], ...made.files.settings, ...LATER_SETTINGS, KILL_AT: String(killAt) },
     stdio: 'ignore',
   });
   const [code] = (await once(child, 'exit')) as [number | null];
   return code === 0;
 }
 
-test('an upgrade killed before any file operation leaves the old database or the new one, complete, and can be run again', async () => {
-  const { files, data } = former;
-  const found: ('new' | 'old')[] = [];
+/** The number of steps that are left. Both files are intact, and have all records and partners. */
+async function stepsLeft(): Promise<number> {
+  await using database = openForServing({ engine: 'sqlite', path: made.files.path });
+  for (const group of ['catalog', 'access']) {
+    const { rows } = await sql.raw(`pragma ${group}.integrity_check`).execute(database.kysely);
+    expect(rows).toEqual([{ integrity_check: 'ok' }]);
+  }
+  expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']);
+  expect(await activePartners(database)).toBe(2);
+  return (await readSchemaState(database)).pending.length;
+}
+
+test('an upgrade killed before any file operation leaves each group of tables old or new, complete, and can be run again', async () => {
+  const found: number[] = [];
   for (let killAt = 0; ; killAt += 1) {
     const isDone = await migrateKilled(killAt);
-    const isOld = isFormerCatalog(files.path);
-    found.push(isOld ? 'old' : 'new');
-    for (const file of isOld ? [files.path, formerAccessFile(files.path)] : [files.path]) {
-      using connection = new SqliteConnection(file);
-      expect(connection.prepare('pragma integrity_check').get()).toEqual({ integrity_check: 'ok' });
-    }
+    const left = await stepsLeft();
+    found.push(left);
     if (isDone) break;
-    expect((await callPds(['migrate'], files.settings)).code).toBe(0);
-    expect(await files.use(look)).toEqual({ names: ['City of A', 'City of B'], active: 1 });
-    expect(existsSync(`${files.path}.upgrading`)).toBe(false);
+    expect((await callPds(['migrate'], made.files.settings)).code).toBe(0);
+    expect(await stepsLeft()).toBe(0);
+    // Only a change of the catalog deletes those that are not needed.
+    expect(readdirSync(data).filter((name) => name.startsWith('pds.catalog-'))).toHaveLength(left === 0 ? 3 : 2);
   }
   expect(found).toEqual(found.toSorted().reverse());
-  expect(found.filter((state) => state === 'old').length).toBeGreaterThan(4);
-  expect(found.slice(0, -1)).toContain('new');
-  expect(readdirSync(data).filter((name) => name.includes('.before-2.0-')).length).toBe(2);
+  expect(found.filter((count) => count === 2).length).toBeGreaterThan(4);
+  expect(new Set(found.slice(0, -1))).toEqual(new Set([2, 1, 0]));
 }, 280_000);

@@ -29,18 +29,32 @@ const MAX_STALE_MS = 1_000 + 2_000;
 /** How long nginx can skip a failed service. */
 const LEFT_OUT_MS = 12_000;
 
-const CHANGES: ImportLines = {
+const [, otherSolicitation] = SMALL_CATALOG.solicitations;
+
+const CHANGED: ImportLines = {
+  ...SMALL_CATALOG,
   suppliers: SMALL_CATALOG.suppliers.map((record) => ({ ...record, name: `${record.name}, renamed` })),
-  contracts: [contract('ctr_3')],
-  solicitations: [{ ...solicitation('sol_1', 1), title: 'A new title' }, solicitation('sol_3', 3)],
+  contracts: [contract('ctr_1'), contract('ctr_3')],
+  solicitations: [{ ...solicitation('sol_1', 1), title: 'A new title' }, otherSolicitation, solicitation('sol_3', 3)],
 };
+
+/** What the feed has after that, and whether as removed. The first contract embeds a renamed supplier. */
+const CHANGES = [
+  ...['contracts ctr_1', 'contracts ctr_2 removed', 'contracts ctr_3', 'solicitations sol_1', 'solicitations sol_3'],
+  ...['suppliers sup_1', 'suppliers sup_2'],
+];
+
+interface ChangesPage {
+  readonly data: readonly { readonly kind: string; readonly id: string; readonly removed?: boolean }[];
+  readonly meta: { readonly reset: boolean };
+}
 
 /** The responses of all endpoints, lists in full, by request. */
 type Answers = Record<string, unknown>;
 
 /**
  * Replaces two servers of the version before, which serve an empty database, by those of this one, while clients compare
- * every response with what was imported.
+ * every response with what was imported, and a watermark and a cursor of the version before stay valid.
  */
 export async function upgradeRolling(workspace: Workspace, databaseUrl: string): Promise<void> {
   const before = takeOutVersionBefore(workspace.folder);
@@ -58,6 +72,18 @@ export async function upgradeRolling(workspace: Workspace, databaseUrl: string):
   const nginx = await startNginx(workspace, ports);
   const client = createClient(nginx.url, nginx.tls);
   const ask = (): Promise<Answers> => askAll(client, key);
+
+  const first = await client.get('/v1/contracts?limit=1', { key });
+  const watermark = String(first.headers['x-sync-watermark']);
+  const { next_cursor: cursor } = (JSON.parse(first.body) as { meta: { next_cursor: string } }).meta;
+  const expectContinued = async (): Promise<void> => {
+    const { body } = await client.get(`/v1/changes?updated_since=${watermark}`, { key });
+    const { data, meta } = JSON.parse(body) as ChangesPage;
+    const named = data.map(({ kind, id, removed = false }) => `${kind} ${id}${removed ? ' removed' : ''}`);
+    expect([meta.reset, named.toSorted()]).toEqual([false, CHANGES]);
+    const rest = await client.get(`/v1/contracts?limit=1&cursor=${cursor}`, { key });
+    expect([rest.status, rest.headers['x-sync-watermark']], rest.body).toEqual([200, watermark]);
+  };
 
   const old = await ask();
   let changed: Answers | null = null;
@@ -83,13 +109,16 @@ export async function upgradeRolling(workspace: Workspace, databaseUrl: string):
     expectDone(await runPds(['migrate'], settings));
     await askedMeanwhile();
     changedAtMs = performance.now();
-    await withImportDirectory(CHANGES, async (directory) => expectDone(await runPds(['import', directory], settings)));
+    const words = ['--replace', '--yes'];
+    await withImportDirectory(CHANGED, async (directory) =>
+      expectDone(await runPds(['import', directory, ...words], settings)),
+    );
     await delay(MAX_STALE_MS);
     changed = await ask();
     expect(changed).toMatchObject({
       'solicitations/sol_1': { title: 'A new title' },
       'solicitations/count?q=paving': { total: 3 },
-      contracts: [{ id: 'ctr_1' }, { id: 'ctr_2' }, { id: 'ctr_3' }],
+      contracts: [{ id: 'ctr_1' }, { id: 'ctr_3' }],
     });
     changedAtMs = performance.now();
     // First restart the previous version, as after a crash, then start this one, each while the other service responds.
@@ -100,6 +129,7 @@ export async function upgradeRolling(workspace: Workspace, databaseUrl: string):
         await service.start(main);
         await delay(LEFT_OUT_MS);
         await askedMeanwhile();
+        await expectContinued();
       }
     }
   };

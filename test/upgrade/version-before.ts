@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
  * put its commit here: `git rev-parse <the commit that changed "version" in package.json to it, or a later one of the
  * same version>`.
  */
-export const VERSION_BEFORE = { version: '1.3.0', commit: '9ca1fcd69824e044d06c12ef59b568de791a6021' };
+export const VERSION_BEFORE = { version: '2.0.0', commit: 'b9764dedc2bd3193aadc055b86b08b8dc7703beb' };
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 

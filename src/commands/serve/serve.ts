@@ -149,7 +149,6 @@ function logMigrations({ database }: Config, logger: Logger): MigrateOptions {
       const backup = await backUpBeforeUpgrade(database, (done, total) => onProgress({ done, total, what }));
       logger.info({ backup }, 'backed up the database before its upgrade, which cannot be undone');
     },
-    onKept: (files) => logger.info({ files }, 'upgraded the database of version 1.3, whose files stay'),
   };
 }
 

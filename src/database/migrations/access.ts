@@ -1,6 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { EPOCH } from '../../timestamp.ts';
-import type { Engine } from '../database.ts';
 import { statementsOf, type GroupSchema } from './schema.ts';
 
 /** `partner_id` is null in releases and resets. Most logs have no reset, which must not mean reading all releases. */
@@ -13,56 +11,6 @@ index access.events (what, at) where partner_id is null;
 index access.events (partner_id, at) where what = 'scope';
 index access.events (partner_id, what, at) where narrows is not null;
 `;
-
-/**
- * Fills the log with what version 1.3 stored. A listing of changes since `complete_before` or earlier was complete: the
- * log begins there, with the number of the release at that time or before. Each later release and change of grants is an
- * event, so watermarks stay known.
- */
-const FILL_LOG = `
-insert into access.events (at, token, what, release)
-  select complete_before, RANDOM, 'release',
-    coalesce((select max(number) from catalog.publications where instant <= complete_before), 0)
-  from catalog.feed where complete_before > '${EPOCH}';
-insert into access.events (at, token, what, release)
-  select instant, token, 'release', number from catalog.publications cross join catalog.feed
-  where instant > complete_before;
-insert into access.events (at, token, what, partner_id, narrows, release)
-  select changed.at, RANDOM, 'scope', partner.id, case when partner.narrowed_at = changed.at then partner.narrowed_by end,
-    coalesce((select max(number) from catalog.publications where instant < changed.at), 0)
-  from (
-    select partner_id, instant as at from access.grant_changes
-    union select id, grants_changed_at from access.partners
-    union select id, narrowed_at from access.partners) as changed
-  inner join access.partners as partner on partner.id = changed.partner_id
-  cross join catalog.feed
-  where changed.at > complete_before;
-`;
-
-const DROP_FORMER = `
-drop table access.grant_changes;
-drop table access.revisions;
-drop table access.clock;
-alter table access.partners drop column grants_changed_at;
-alter table access.partners drop column narrowed_at;
-alter table access.partners drop column narrowed_by;
-`;
-
-/** The recorded timeline has the OID of a table; see `timeline.ts`. One that has changed already stays different. */
-const MOVE_TIMELINE = `
-update access.settings set value = regexp_replace(value, '/[0-9]+$', '/' || 'access.events'::regclass::oid)
-  where name = 'history' and value like '%/' || 'access.clock'::regclass::oid`;
-
-const upgrade = (engine: Engine): string[] => {
-  const isSqlite = engine === 'sqlite';
-  const random = isSqlite ? 'lower(hex(randomblob(16)))' : 'gen_random_uuid()::text';
-  return [
-    ...statementsOf(engine, log(isSqlite ? 'partners' : 'access.partners')),
-    ...statementsOf(engine, FILL_LOG).map((statement) => statement.replaceAll('RANDOM', random)),
-    ...(isSqlite ? [] : statementsOf(engine, MOVE_TIMELINE)),
-    ...statementsOf(engine, DROP_FORMER),
-  ];
-};
 
 // SQLite's foreign keys stay within one file and name no schema. Cursors are authenticated with a secret that is stored
 // with the data, so that every process accepts the same ones, also after a restart.
@@ -95,6 +43,6 @@ export const accessSchema: GroupSchema = {
   number: 9,
   name: 'tables of partners and keys',
   create: (engine) => statementsOf(engine, tables(engine === 'sqlite' ? 'partners' : 'access.partners')),
-  upgrade: { name: 'log of events', from: 8, statements: upgrade },
+  upgrade: null,
   oldestServed: 9,
 };

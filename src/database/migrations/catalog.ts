@@ -23,11 +23,9 @@ const indexTable = (kind: string): string => `
 create table catalog.${kind}_index (
   block integer not null, term TEXT not null, bits BYTES not null, checksum integer, primary key (block, term))`;
 
-const RELEASES = 'create table catalog.releases (number bigint primary key, at TEXT not null unique)';
-
 // `ref` is unique once an import is complete, but not at each step: two records may swap theirs.
 const TABLES = `
-${RELEASES};
+create table catalog.releases (number bigint primary key, at TEXT not null unique);
 ${['lead_entities', 'coops', 'city_services'].map(namedRefTable).join(';\n')};
 create table catalog.certifications (
   abbreviation TEXT primary key, name text not null, type text not null, document text not null);
@@ -56,22 +54,6 @@ index catalog.departures (owner, kind, release);
 index catalog.departures (release);
 `;
 
-/** Version 1.3 called a release a publication. */
-const renamed = (table: string, column: string): string =>
-  `alter table catalog.${table} rename column ${column}_publication to ${column}_release`;
-
-const UPGRADE = `
-${RELEASES};
-insert into catalog.releases (number, at) select number, instant from catalog.publications;
-drop table catalog.publications;
-drop table catalog.feed;
-${INDEXED_TABLES.map((table) => renamed(table, 'changed')).join(';\n')};
-${renamed('solicitations', 'updated')};
-${renamed('solicitations', 'detail')};
-${renamed('supplier_lead_entities', 'since')};
-${renamed('supplier_coops', 'since')};
-`;
-
 /** Compressing bitmaps takes longer than writing them, and saves two percent. */
 const UNCOMPRESSED = INDEXED_TABLES.map((kind) => `alter table catalog.${kind}_index alter bits set storage external`);
 
@@ -80,10 +62,6 @@ export const catalogSchema: GroupSchema = {
   number: 9,
   name: 'tables of the catalog',
   create: (engine) => [...statementsOf(engine, TABLES), ...(engine === 'postgres' ? UNCOMPRESSED : [])],
-  upgrade: {
-    name: 'releases without tokens',
-    from: 8,
-    statements: (engine) => statementsOf(engine, UPGRADE),
-  },
+  upgrade: null,
   oldestServed: 9,
 };

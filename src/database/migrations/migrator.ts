@@ -9,13 +9,13 @@ import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
 import { firstRow } from '../statement.ts';
 import { ledgerStatement, type TableGroup } from './schema.ts';
-import { SCHEMAS } from './schemas.ts';
+import { OLDEST_VERSION, SCHEMAS } from './schemas.ts';
 
 export { SCHEMAS } from './schemas.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
-/** An upgrade begins with `access`, which takes over what the catalog then drops: each step writes one file of SQLite. */
+/** An upgrade begins with `access`, since its log then names SQLite's upgraded catalog: each step writes one file. */
 const inOrder = (isEmpty: boolean): readonly TableGroup[] => (isEmpty ? GROUPS : GROUPS.toReversed());
 
 // An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
@@ -33,8 +33,6 @@ export interface MigrateOptions extends Pick<WorkHooks, 'onProgress' | 'onWaitin
    * Awaited before an older database is upgraded: several processes can run it. Without it, `prepareSchema` upgrades none.
    */
   readonly beforeUpgrade?: () => Promise<void>;
-  /** Called with the paths under which the files of a SQLite database of version 1.3 stay. */
-  readonly onKept?: (files: readonly string[]) => void;
 }
 
 /** Upgrades begin with the migration: servers accept a newer schema that they can read, commands none. */
@@ -48,7 +46,6 @@ export type SchemaUse = 'serve' | 'command';
  */
 export async function readSchemaState(database: Database, use: SchemaUse = 'command'): Promise<SchemaState> {
   const pending: string[] = [];
-  await refuseHalfLost(database);
   // `access` is created last: without it, a first migration was interrupted or is running in another process.
   const isEmpty = (await lastApplied(database, 'access')) === null;
   for (const group of inOrder(isEmpty)) {
@@ -64,12 +61,13 @@ export async function readSchemaState(database: Database, use: SchemaUse = 'comm
     }
     if (applied !== null && applied !== upgrade?.from) {
       throw new SchemaVersionError(
-        `the database's ${group} schema is at ${applied}, which is older than version 1.3: run "pds migrate" with ` +
-          'version 1.3 first. Nothing was changed',
+        `the database's ${group} schema is at ${applied}, which is older than version ${OLDEST_VERSION}: run "pds migrate" ` +
+          `with version ${OLDEST_VERSION} first. Nothing was changed`,
       );
     }
     pending.push(migrationName(group, applied));
   }
+  await refuseHalfLost(database);
   return { isEmpty, pending };
 }
 
@@ -94,19 +92,12 @@ export function haveCreated(migrations: readonly string[]): boolean {
  * left to do.
  *
  * @returns the names of the migrations that ran.
- * @throws SchemaVersionError if the database is of a newer version, or of one before 1.3.
+ * @throws SchemaVersionError if the database is of a newer version, or of one older than `OLDEST_VERSION`.
  * @throws OperatorError if a running import holds the lock for over a minute.
  */
 export async function migrate(database: OpenDatabase, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const { isEmpty, pending } = await readSchemaState(database);
   if (pending.length === 0) return [];
-  if (database.formerPath !== undefined) {
-    const { takeOver } = await import('../sqlite/take-over.ts');
-    return takeOver(database, database.formerPath, clock, {
-      migrate: (opened) => migrate(opened, clock, { ...options, beforeUpgrade: async () => undefined }),
-      onKept: (files) => options.onKept?.(files),
-    });
-  }
   // Done first: after an interrupted step, older servers must not take the schema for one they can use.
   if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
@@ -152,7 +143,7 @@ async function upgradeCatalog(database: OpenDatabase, clock: Clock, options: Mig
 /**
  * Upgrades a catalog that is being made. Returns the migration that ran, if there was one.
  *
- * @throws SchemaVersionError if it is of a newer version, or of one before 1.3.
+ * @throws SchemaVersionError if it is of a newer version, or of one older than `OLDEST_VERSION`.
  */
 export async function upgradeDraft(draft: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const applied = await lastApplied(draft, 'catalog');
@@ -174,10 +165,11 @@ const UPGRADE_MS = 3_600_000;
 /** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
 async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.access;
+  if (upgrade === null) return false;
   const since = formatTimestamp(clock() - UPGRADE_MS);
   const { rows } = await sql<{ name: string }>`select name from access.migrations
     where number = ${number} and applied_at > ${since}`.execute(kysely);
-  return rows[0]?.name === upgrade?.name;
+  return rows[0]?.name === upgrade.name;
 }
 
 async function runMigration(
@@ -291,9 +283,7 @@ async function findLost(database: Database): Promise<string | null> {
   if (catalog === null && access !== null) return 'its catalog, the published records';
   if (catalog === null || access !== null) return null;
   // `access` is created last: without a release, this can be an interrupted first migration.
-  // Version 1.3 had another name for the table.
-  const releases = sql.table(catalog < 9 ? 'catalog.publications' : 'catalog.releases');
-  const { rows } = await sql`select number from ${releases} limit 1`.execute(database.kysely);
+  const { rows } = await sql`select number from catalog.releases limit 1`.execute(database.kysely);
   return rows.length > 0 ? 'its access, the partners and keys' : null;
 }
 

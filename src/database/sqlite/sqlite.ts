@@ -19,10 +19,10 @@ import type { Tables } from '../tables.ts';
 import { attach, AttachedCatalog, CACHE_KIB } from './attached-catalog.ts';
 import { copyCatalog, deleteOtherCatalogs, tryImportLock } from './catalog-files.ts';
 import { makeLike, syncToDisk } from './durable-files.ts';
-import { catalogPath, formerAccessFile, newCatalogName } from './file-names.ts';
+import { catalogPath, newCatalogName } from './file-names.ts';
 import {
   describeSqliteError,
-  FORMER_TABLE,
+  FormerDatabaseError,
   freeBytes,
   hasTable,
   makePrivateFile,
@@ -43,16 +43,19 @@ const PREPARED_STATEMENTS = 500;
 
 /**
  * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log's last
- * release or reset names as `catalog`, which nobody changes. A database of version 1.3 can only be read, and upgraded.
+ * release or reset names as `catalog`, which nobody changes.
  *
  * @param isRecovery whether a catalog that is missing or damaged looks empty, so that another one can be published.
- * @throws DatabaseUnavailableError if a file cannot be opened.
+ * @throws DatabaseUnavailableError if a file cannot be opened; `FormerDatabaseError` if it is of a version before 2.0.
  */
-export function openSqlite(path: string, mode: 'read' | 'write', isRecovery = false): OpenDatabase {
+export function openSqlite(
+  path: string,
+  mode: 'read' | 'write',
+  isRecovery = false,
+): OpenDatabase & { readonly catalogFiles: CatalogFiles } {
   if (mode === 'write') prepareFolder(path);
   else refuseLoneFiles(path);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
-  let opening = path;
   const number = fileNumber(path);
   try {
     // Contains key digests and the cursor secret.
@@ -60,23 +63,19 @@ export function openSqlite(path: string, mode: 'read' | 'write', isRecovery = fa
     attach(connection, 'access', path, mode === 'read' ? 'mode=ro' : 'mode=rwc');
     connection.prepare('select count(*) from access.sqlite_schema').get();
     if (number !== null && number !== fileNumber(path)) throw replaced(path);
-    if (hasTable(connection, FORMER_TABLE, 'access')) {
-      opening = formerAccessFile(path);
-      return openFormer(connection, path);
-    }
-    refuseLonePart(connection, path);
+    refuseCatalog(connection, path);
     const attached = prepareLog(connection, path, mode, isRecovery);
     return { ...databaseOn(connection, attached), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
     connection.close();
     if (number !== null && number !== fileNumber(path)) throw replaced(path);
-    const message = describeSqliteError(error, [opening]);
+    const message = describeSqliteError(error, [path]);
     if (message === null) throw error;
     throw new DatabaseUnavailableError(message, { cause: error });
   }
 }
 
-/** Opens two files that nobody else uses as one database, to upgrade both. */
+/** Opens two files that nobody else uses as one database. */
 export function openStaged(access: string, catalog: string): OpenDatabase {
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   attach(connection, 'access', access, 'mode=rw');
@@ -86,17 +85,6 @@ export function openStaged(access: string, catalog: string): OpenDatabase {
     'pragma trusted_schema = off; pragma access.journal_mode = delete; pragma catalog.journal_mode = delete',
   );
   return databaseOn(connection, null);
-}
-
-/** Opens a database of version 1.3, so that its schema can be reported, and upgraded. */
-function openFormer(connection: sqlite.DatabaseSync, path: string): OpenDatabase {
-  connection.exec('detach access');
-  attach(connection, 'catalog', path, 'mode=ro');
-  attach(connection, 'access', formerAccessFile(path), 'mode=ro');
-  connection.prepare('select count(*) from access.sqlite_schema').get();
-  const opened = { ...databaseOn(connection, null), formerPath: path };
-  // An upgrade puts another database in the place of this one.
-  return Object.assign(opened, { [Symbol.asyncDispose]: () => opened.close() });
 }
 
 function prepareLog(
@@ -118,16 +106,13 @@ function prepareLog(
   return attached;
 }
 
-/** Refuses a file of a backup that was copied to the database's path. */
-function refuseLonePart(connection: sqlite.DatabaseSync, path: string): void {
-  const isCatalog = hasTable(connection, 'index_blocks', 'access');
-  // Version 1.3 had this table beside partners and keys.
-  if (!isCatalog && !hasTable(connection, 'revisions', 'access')) return;
-  const lost = isCatalog
-    ? 'a catalog without its partners and keys'
-    : 'partners and keys of version 1.3 without their catalog';
+/** Refuses a catalog at the database's path: that of a version before 2.0, or one of a backup that was copied there. */
+function refuseCatalog(connection: sqlite.DatabaseSync, path: string): void {
+  // A table that no catalog has since.
+  if (hasTable(connection, 'publications', 'access')) throw new FormerDatabaseError(path);
+  if (!hasTable(connection, 'index_blocks', 'access')) return;
   throw new DatabaseUnavailableError(
-    `${path} has ${lost}: move it away, and put a backup in place with "pds restore DIR --access"`,
+    `${path} has a catalog without its partners and keys: move it away, and put a backup in place with "pds restore DIR --access"`,
   );
 }
 
