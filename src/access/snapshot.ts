@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { sql, type RawBuilder } from 'kysely';
 import type {
   Engine,
@@ -50,6 +51,9 @@ export function withHeadRow<Row>({
 }
 
 type HeadOrRow<Row> = Head | (Row & { readonly catalog: null });
+
+/** 96 bits. */
+const DIGEST_LENGTH = 16;
 
 /** A statement saw another catalog, or another scope of the partner, than the snapshot has. */
 export class OtherSnapshotError extends Error {
@@ -118,6 +122,12 @@ export class Snapshot {
 
   get watermark(): string {
     return watermarkOf(this.#parts);
+  }
+
+  /** Differs between snapshots, also between those of histories that used the same timestamps. */
+  get digest(): string {
+    const { id, scopeEvent } = this.partner;
+    return hash('sha256', `${id} ${this.catalog} ${scopeEvent}`, 'base64url').slice(0, DIGEST_LENGTH);
   }
 
   /**
