@@ -86,6 +86,11 @@ export const SIDEBAR = [
   },
 ];
 
+/** The paths of all guides, in the order of the sidebar. */
+export const SLUGS_IN_ORDER: readonly string[] = SIDEBAR.flatMap(({ items }): readonly object[] => items)
+  .flatMap((item) => ('items' in item ? (item.items as readonly Item[]) : [item]))
+  .flatMap((item) => ('slug' in item ? [String(item.slug)] : []));
+
 /** The path of a guide's page below `/docs`. */
 export function slugOf(file: string): string {
   const name = posix.relative(GUIDES_DIRECTORY, file).replace(/\.md$/, '');

@@ -3,7 +3,7 @@ import type { Snapshot } from '../access/snapshot.ts';
 import { compareBytewise } from '../bytewise.ts';
 import type { Query } from '../database/database.ts';
 import type { IndexedKind } from '../kinds.ts';
-import { NO_RECORDS, readBatch, type BatchRequest } from './batch.ts';
+import { readBatch, type BatchRequest } from './batch.ts';
 import type { ListedDepartures } from './departed-records.ts';
 import type { Listing } from './pages.ts';
 import { MAX_PIECE_BYTES, type Piece } from './pieces.ts';
@@ -16,6 +16,8 @@ export interface FeedKind {
   readonly listing: Listing;
   /** Selects those of some `id`s that the partner sees now. */
   readonly visible: (snapshot: Snapshot, ids: readonly string[]) => Query<{ id: string }>;
+  /** The number of records that the partner sees. */
+  readonly count: (snapshot: Snapshot) => Promise<number>;
 }
 
 /** Why a listing of changes has every record, so that the client must drop what it does not list. */
@@ -31,12 +33,19 @@ export interface FeedPosition {
 
 export const FEED_START: FeedPosition = { kind: 0, after: null };
 
+/** The number of records of each kind. */
+export type Totals = Readonly<Partial<Record<IndexedKind, number>>>;
+
 /** Part of the feed: records as `{"kind":…,"id":…,"record":…}`, removals as `{"kind":…,"id":…,"removed":true}`. */
 export interface ChangesPiece extends Piece {
   /** Null at the end of the listing. */
   readonly next: FeedPosition | null;
   /** Null if the listing has only changes. */
   readonly complete: CompleteReason | null;
+  /** The digest of the snapshot that all pieces so far were read from; null if there were several. */
+  readonly snapshotDigest: string | null;
+  /** The numbers of records that the partner sees, at the end of a listing of one snapshot; null otherwise. */
+  readonly totals: Totals | null;
 }
 
 /** A listing of changes since a watermark, or of everything. */
@@ -47,11 +56,13 @@ export interface ChangesListing {
   readonly watermark: string | null;
   /** Whether the first page was that of a complete listing; null on the first page, which decides. */
   readonly isComplete: boolean | null;
+  /** That of the piece before; undefined on the first page. */
+  readonly snapshotDigest: string | null | undefined;
   readonly departures: ListedDepartures;
 }
 
 /** The decision whether a listing is complete. */
-interface FeedState {
+export interface FeedState {
   readonly complete: CompleteReason | null;
   /** Null if the listing is complete. */
   readonly since: Since | null;
@@ -66,13 +77,16 @@ export class OutdatedListingError extends Error {
  * Decides whether a listing is complete, by stored values only. It is if the client sent no watermark, one that was not
  * issued to it or is no longer in the log, or if a reset came since, or the partner may have lost sight of more.
  *
+ * Since a watermark, it reads the primary as long as that is up. So the snapshot is not before any that another process
+ * has shown to the client, whose copy would otherwise have other numbers of records than `totals`.
+ *
  * @throws OutdatedListingError if it began as an incremental one.
  */
 export async function readFeedState(
   snapshot: Snapshot,
   { updatedSince, watermark, isComplete }: Pick<ChangesListing, 'updatedSince' | 'watermark' | 'isComplete'>,
 ): Promise<FeedState> {
-  const since = await readSince(snapshot, updatedSince, watermark);
+  const since = await readSince(snapshot, updatedSince, watermark, 'known');
   const complete = since === null ? 'first' : reasonOf(since);
   if (isComplete === false && complete !== null) throw new OutdatedListingError();
   if (complete === null && isComplete !== true) return { complete, since };
@@ -89,20 +103,20 @@ function reasonOf({ isWatermark, from, reset_at, narrows_at }: Since): CompleteR
  * Reads the next changes after a position, at most `limit` and possibly fewer or none.
  *
  * @throws OtherSnapshotError if a statement saw another snapshot.
- * @throws OutdatedListingError if an incremental listing cannot continue.
  */
 export async function readChanges(
   snapshot: Snapshot,
   listing: ChangesListing,
+  { complete, since }: FeedState,
   { position, limit, now }: { readonly position: FeedPosition; readonly limit: number; readonly now: string },
 ): Promise<ChangesPiece> {
-  const { kinds } = listing;
-  const { complete, since } = await readFeedState(snapshot, listing);
-  // Nearly all requests of a client that follows the feed: nothing has changed, so nothing is searched.
-  if (since !== null && snapshot.lastEvent < since.from) return { ...NO_RECORDS, next: null, complete };
+  const { digest } = snapshot;
+  const { kinds, snapshotDigest: before = digest } = listing;
+  const snapshotDigest = before === digest ? digest : null;
   const parts: Uint8Array[] = [];
   let count = 0;
-  let next: FeedPosition | null = position;
+  // Nearly all requests of a client that follows the feed: nothing has changed, so nothing is searched.
+  let next: FeedPosition | null = isUnchangedSince(snapshot, since) ? null : position;
   while (next !== null && count < limit) {
     const { kind, after }: FeedPosition = next;
     const feedKind = kinds[kind];
@@ -115,7 +129,19 @@ export async function readChanges(
     next = part.after === null ? nextKind : { kind, after: part.after };
     if (part.after !== null) break;
   }
-  return { bytes: joined(parts), count, hasMore: next !== null, next, complete };
+  const totals = next === null && snapshotDigest !== null ? await countAll(snapshot, kinds) : null;
+  return { bytes: joined(parts), count, hasMore: next !== null, next, complete, snapshotDigest, totals };
+}
+
+/** Whether nothing that the partner sees has changed. */
+export function isUnchangedSince({ lastEvent }: Snapshot, since: Since | null): boolean {
+  return since !== null && lastEvent < since.from;
+}
+
+async function countAll(snapshot: Snapshot, kinds: readonly FeedKind[]): Promise<Totals> {
+  const totals: Partial<Record<IndexedKind, number>> = {};
+  for (const { kind, count } of kinds) totals[kind] = await count(snapshot);
+  return totals;
 }
 
 interface Part {

@@ -10,6 +10,7 @@ import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import {
   FEED_START,
+  isUnchangedSince,
   OutdatedListingError,
   readChanges,
   readFeedState,
@@ -18,6 +19,7 @@ import {
   type CompleteReason,
   type FeedKind,
   type FeedPosition,
+  type FeedState,
 } from './changes.ts';
 import { ListedDepartures, MAX_DEPARTURES } from './departed-records.ts';
 import { NO_RECORDS, pageOfLines } from './batch.ts';
@@ -89,6 +91,7 @@ function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]): C
         updatedSince,
         watermark: cursor?.watermark ?? null,
         isComplete: began?.isComplete ?? null,
+        snapshotDigest: began?.snapshotDigest,
         departures: new ListedDepartures(requested, began?.hasManyRemovals ?? false),
       };
     },
@@ -104,7 +107,10 @@ function checkKinds(partner: Pick<Partner, 'kinds'>, requested: readonly Indexed
   throw forbidden(`This partner has no access to ${named}.`);
 }
 
-/** Responds with one page. Only an empty one is cached: others are requested once, and `is_open` in them can change. */
+/**
+ * Responds with one page, which is not cached: most are requested once, and one with the `totals` of a snapshot must not be
+ * sent after another process has shown the client a later one.
+ */
 async function sendPage(
   services: RouteServices,
   request: FastifyRequest,
@@ -115,25 +121,26 @@ async function sendPage(
   const { position } = changes;
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
-  const { result, watermark, revision } = await request.server.snapshots.read<ChangesPiece & Listed>(request, {
+  const { result, watermark } = await request.server.snapshots.read<ChangesPiece & Listed>(request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
     read: async (snapshot) => {
       const listing = changes.listingFor(snapshot.partner);
-      return { ...(await readChanges(snapshot, listing, { position, limit, now })), listing };
+      const state = await readFeedState(snapshot, listing);
+      return { ...(await readChanges(snapshot, listing, state, { position, limit, now })), listing };
     },
   });
-  const { bytes, count, listing, complete, next } = result;
+  const { bytes, count, listing, complete } = result;
   const isComplete = complete !== null;
   countComplete(services, request, changes, complete);
   // The request was counted as one, which pays for one statement.
   await charge(request, reply, { from: 0, to: listing.departures.examined - MAX_DEPARTURES });
-  const { next_cursor, ...end } = endOf(services, changes, { ...listing, watermark, isComplete }, next);
+  const { next_cursor, ...end } = endOf(services, changes, { ...listing, watermark, isComplete }, result);
   return sendResponse(request, reply, {
     body: pageOfLines(bytes, { next_cursor, limit, ...end }),
     rows: count,
     ...(next_cursor !== null && { link: nextLink(request, next_cursor) }),
     watermark: null,
-    revision: count === 0 ? revision : null,
+    revision: null,
     goodUntilMs: Infinity,
   });
 }
@@ -160,10 +167,11 @@ async function sendChangesStream(
   const readFrom = async (
     snapshot: Snapshot,
     listing: ChangesListing,
+    state: FeedState,
     { from, left, maxRecords }: { from: FeedPosition; left: number; maxRecords: number },
   ): Promise<ChangesPiece> => {
     const wanted = { position: from, limit: Math.min(maxRecords, left), now: formatTimestamp(clock()) };
-    const piece = await readChanges(snapshot, listing, wanted);
+    const piece = await readChanges(snapshot, listing, state, wanted);
     return { ...piece, hasMore: piece.next !== null && piece.count < left };
   };
   const { result, snapshot, watermark } = await request.server.snapshots.read<Beginning>(request, {
@@ -171,19 +179,19 @@ async function sendChangesStream(
     read: async (snapshot) => {
       const { catalog, partner } = snapshot;
       const listing = changes.listingFor(partner);
-      const { complete, since } = await readFeedState(snapshot, listing);
+      const state = await readFeedState(snapshot, listing);
+      const { complete, since } = state;
       const etag = entityTag(JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner.scopeEvent]));
-      const isEmpty = since !== null && snapshot.lastEvent < since.from;
-      if (isEmpty || method === 'HEAD' || isUnchanged(headers['if-none-match'], etag))
-        return { ...NO_RECORDS, listing, etag, total: 0, complete, next: null };
+      if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag))
+        return { ...NO_RECORDS, listing, etag, total: 0, complete, next: null, snapshotDigest: null, totals: null };
       let total = 0;
       for (const [kind, { listing: records }] of listing.kinds.entries()) {
-        if (kind < position.kind) continue;
+        if (kind < position.kind || isUnchangedSince(snapshot, since)) continue;
         const after = kind === position.kind ? position.after : null;
         total += await records.count(snapshot, { since, now: formatTimestamp(clock()) }, after);
       }
       const wanted = { from: position, left: limit, maxRecords: FIRST_PIECE_RECORDS };
-      const first = await readFrom(snapshot, listing, wanted);
+      const first = await readFrom(snapshot, listing, state, wanted);
       return { ...first, listing, etag, total: Math.min(total, limit) };
     },
   });
@@ -191,25 +199,27 @@ async function sendChangesStream(
   countComplete(services, request, changes, result.complete);
   const begun = { ...result.listing, watermark, isComplete };
   async function* lines(): AsyncGenerator<Uint8Array> {
-    let next: FeedPosition | null = null;
+    let last: ChangesPiece = result;
     const pieces = readPieces<ChangesPiece>(
       services,
       request,
       { scope: snapshot.scope, watermark, first: result },
-      (current, { previous, count, limit: maxRecords }) => {
+      async (current, { previous, count, limit: maxRecords }) => {
         checkKinds(current.partner, kindsOf(begun));
-        return readFrom(current, begun, { from: previous.next ?? FEED_START, left: limit - count, maxRecords });
+        const continued = { ...begun, snapshotDigest: previous.snapshotDigest };
+        const wanted = { from: previous.next ?? FEED_START, left: limit - count, maxRecords };
+        return readFrom(current, continued, await readFeedState(current, continued), wanted);
       },
     );
     let charged = result.total;
     for await (const piece of pieces) {
-      ({ next } = piece);
+      last = piece;
       const examined = result.total + begun.departures.examined;
       await charge(request, reply, { from: charged, to: examined });
       charged = examined;
       if (piece.count > 0) yield piece.bytes;
     }
-    yield Buffer.from(`${JSON.stringify({ meta: endOf(services, changes, begun, next) })}\n`);
+    yield Buffer.from(`${JSON.stringify({ meta: endOf(services, changes, begun, last) })}\n`);
   }
   return sendBytes(
     request,
@@ -244,35 +254,39 @@ function countComplete(
 
 const kindsOf = ({ kinds }: ChangesListing): IndexedKind[] => kinds.map(({ kind }) => kind);
 
-/** The `meta` of a page, without `limit`, or of a stream: the cursor of the next one, or else the watermark. */
+/** The `meta` of a page, without `limit`, or of a stream: the cursor of the next one, or else the watermark and totals. */
 function endOf(
   { cursorSecret }: RouteServices,
   { binding }: ChangesRequest,
   listing: ChangesListing & { readonly watermark: string; readonly isComplete: boolean },
-  next: FeedPosition | null,
+  { next, snapshotDigest, totals }: ChangesPiece,
 ) {
   const { watermark, isComplete: reset } = listing;
-  if (next === null) return { next_cursor: null, reset, watermark };
-  // Later pages keep the mode and the kinds of the first.
+  // The watermark is last: scripts without a JSON parser read it there.
+  if (next === null) return { next_cursor: null, reset, totals, watermark };
+  // Later pages keep the mode and the kinds of the first, and know whether all are of one snapshot.
   const partialMode = listing.departures.areMany ? 'many' : 'changes';
   const mode = reset ? 'complete' : partialMode;
-  const after = [mode, kindsOf(listing).join(), next.kind, next.after ?? ''].join(' ');
-  return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, watermark: null };
+  const after = [mode, kindsOf(listing).join(), next.kind, next.after ?? '', snapshotDigest ?? ''].join(' ');
+  return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, totals, watermark: null };
 }
 
 interface CursorPosition extends FeedPosition {
   readonly isComplete: boolean;
   readonly hasManyRemovals: boolean;
   readonly kinds: readonly IndexedKind[];
+  /** Null in cursors of version 2.0, too. */
+  readonly snapshotDigest: string | null;
 }
 
 function parsePosition(text: string): CursorPosition {
-  const [mode, kinds = '', kind, after = ''] = text.split(' ');
+  const [mode, kinds = '', kind, after = '', snapshotDigest = ''] = text.split(' ');
   return {
     isComplete: mode === 'complete',
     hasManyRemovals: mode === 'many',
     kinds: kinds.split(',') as IndexedKind[],
     kind: Number(kind),
     after: after === '' ? null : after,
+    snapshotDigest: snapshotDigest === '' ? null : snapshotDigest,
   };
 }

@@ -1,5 +1,6 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Snapshot } from '../access/snapshot.ts';
+import type { ReadSource } from '../database/database.ts';
 import { firstRow, parameter } from '../database/statement.ts';
 import type { ChangedSince } from '../index/conditions.ts';
 import { addMilliseconds, EPOCH } from '../timestamp.ts';
@@ -29,12 +30,14 @@ export interface Since extends ChangedSince {
  * watermark, because events become visible in the order of their timestamps.
  *
  * @param watermark of the listing's first page; null on the first page itself, and for a count.
+ * @param source if a replica will not do.
  * @throws OtherSnapshotError if the log has other events than the snapshot.
  */
 export async function readSince(
   snapshot: Snapshot,
   since: string | undefined,
   watermark: string | null,
+  source: ReadSource = 'any',
 ): Promise<Since | null> {
   if (since === undefined) return null;
   const earlier = since <= EPOCH ? since : addMilliseconds(since, -LEEWAY_MS);
@@ -42,7 +45,7 @@ export async function readSince(
   // The snapshot lacks what the client has seen, and a replica can lack it too; or the timestamp is in the future.
   const isBehind = snapshot.watermark < (watermark ?? since);
   const query = { statementKey: 'since', columns: SINCE_COLUMNS, build: () => sinceStatement, values };
-  const read = firstRow(await snapshot.run<SinceRow>(query, isBehind ? 'primary' : 'any'));
+  const read = firstRow(await snapshot.run<SinceRow>(query, isBehind ? 'primary' : source));
   // A timestamp after the listing's watermark cannot be one that the client received earlier.
   const isWatermark = read.is_watermark === 1 && (watermark === null || since <= watermark);
   const { reset_at, narrows_at } = read;

@@ -2,9 +2,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import staticFiles from '@fastify/static';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DEMO_KEY } from '../access/keys.ts';
 import type { PartnerDirectory } from '../access/partner-directory.ts';
+import { preferredType } from '../http/request/page-parameters.ts';
 import { entityTag, isUnchanged } from '../http/response/send-text.ts';
 
 /** Root path of the portal. All its pages are at or below it. */
@@ -89,14 +90,15 @@ export async function registerPortal(
     },
   });
   for (const file of readdirSync(SITE, { recursive: true, encoding: 'utf8' })) {
-    if (file.endsWith('index.html')) registerPage(app, file);
-    if (/\.(md|txt|py)$/.test(file)) registerText(app, file, publicUrl);
+    if (file.endsWith('index.html')) registerPage(app, file, publicUrl);
+    if (/\.(md|txt|py)$/.test(file))
+      app.get(`${DOCS_PATH}/${file}`, { schema: { hide: true } }, textSender(file, publicUrl));
   }
   // Paths used by people who know only the host name, or who trim a guide's URL.
   for (const path of ['/', `${DOCS_PATH}/guides`, `${DOCS_PATH}/guides/`]) redirect(app, path, DOCS_PATH);
-  // The overview's Markdown at its own address, and the index for language models at the one that they try first.
+  // The overview's Markdown at its own address, and the texts for language models at those that they try first.
   redirect(app, `${DOCS_PATH}.md`, `${DOCS_PATH}/index.md`);
-  redirect(app, '/llms.txt', `${DOCS_PATH}/llms.txt`);
+  for (const name of ['llms.txt', 'llms-full.txt']) redirect(app, `/${name}`, `${DOCS_PATH}/${name}`);
   // Only a demo accepts its published key, so that only a demo shows it.
   app.get(`${DOCS_PATH}/service.json`, { schema: { hide: true } }, async () => ({
     demo_key: (await directory.findByKey(DEMO_KEY)) === null ? null : DEMO_KEY,
@@ -104,27 +106,33 @@ export async function registerPortal(
   addNotFoundPage(app, readFileSync(`${SITE}/404.html`, 'utf8'));
 }
 
-function registerPage(app: FastifyInstance, file: string): void {
+/** Serves a page, and a guide also as Markdown to those whose `Accept` header prefers that. */
+function registerPage(app: FastifyInstance, file: string, publicUrl: string | null): void {
   const below = dirname(file);
   const path = below === '.' ? DOCS_PATH : `${DOCS_PATH}/${below}`;
   const policy = renderPolicy(below === 'reference' ? REFERENCE_POLICY : POLICY);
-  app.get(path, { schema: { hide: true } }, (_request, reply) =>
-    reply.header('content-security-policy', policy).sendFile(file),
-  );
+  const markdown = `${below === '.' ? 'index' : below}.md`;
+  const sendMarkdown = existsSync(`${SITE}/${markdown}`) ? textSender(markdown, publicUrl) : null;
+  app.get(path, { schema: { hide: true } }, (request, reply) => {
+    if (sendMarkdown !== null) reply.header('vary', 'Accept, Accept-Encoding');
+    const type = preferredType(request.headers.accept ?? '*/*', ['text/html', 'text/markdown']);
+    if (type === 'text/markdown' && sendMarkdown !== null) return sendMarkdown(request, reply);
+    return reply.header('content-security-policy', policy).sendFile(file);
+  });
   redirect(app, `${path}/`, path);
 }
 
-/** Serves a text with the address of the service in its examples, as the scripts of pages show it. */
-function registerText(app: FastifyInstance, file: string, publicUrl: string | null): void {
+/** Sends a text with the address of the service in its examples, as the scripts of pages show it. */
+function textSender(file: string, publicUrl: string | null) {
   const written = readFileSync(`${SITE}/${file}`, 'utf8');
   const type = file.endsWith('.md') ? 'text/markdown; charset=utf-8' : TEXT_TYPE;
-  app.get(`${DOCS_PATH}/${file}`, { schema: { hide: true } }, async (request, reply) => {
+  return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const text = written.replaceAll(WRITTEN_ORIGIN, publicUrl ?? originOf(request));
     const etag = entityTag(text);
     reply.headers({ etag, 'cache-control': 'no-cache' });
     if (isUnchanged(request.headers['if-none-match'], etag)) return reply.code(304).send();
     return reply.type(type).send(text);
-  });
+  };
 }
 
 function originOf({ protocol, host }: FastifyRequest): string {

@@ -51,6 +51,11 @@ describe('the OpenAPI document', () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
+  test('says of additions since which of its versions they exist, the last of which has one', () => {
+    const since = [...JSON.stringify(document).matchAll(/ Since (\d+\.\d+\.\d+)\."/g)].map(([, version]) => version);
+    expect([...new Set(since)].sort()).toEqual(['1.1.0', '1.2.0', document.info.version]);
+  });
+
   test('lists the errors of each path', () => {
     for (const [path, { responses }] of operations()) {
       if (path === '/health') continue;
@@ -93,7 +98,8 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(document.components.schemas).sort()).toEqual([
       ...['Certification', 'CertificationPage', 'CertificationType', 'Change', 'ChangesPage'],
       ...['Contract', 'ContractPage', 'Count'],
-      ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'FeedFormat', 'FeedKind', 'FeedMeta', 'Health'],
+      ...['EmbeddedSupplier', 'Error', 'ErrorCode', 'ErrorDetail', 'FeedFormat', 'FeedKind', 'FeedMeta'],
+      ...['FeedTotals', 'Health'],
       ...['Key', 'KeyEnvironment', 'KeyUsage'],
       ...['ListFormat', 'NamedRef', 'NamedRefPage', 'PageMeta', 'ResourceKind'],
       ...['Solicitation', 'SolicitationDetail', 'SolicitationDocument', 'SolicitationNigpCode', 'SolicitationNotice'],

@@ -26,6 +26,46 @@ test('each guide is also Markdown, at its address with .md, and leads to Markdow
   expect((await service.app.inject('/docs.md')).headers.location).toBe('/docs/index.md');
 });
 
+test.each([
+  [undefined, 'text/html'],
+  ['*/*', 'text/html'],
+  ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', 'text/html'],
+  ['application/json', 'text/html'],
+  ['text/markdown;q=0.5, text/html', 'text/html'],
+  ['text/markdown;q=0, text/plain', 'text/html'],
+  ['text/markdown', 'text/markdown'],
+  ['text/markdown;charset=utf-8, text/html;q=0.9, */*;q=0.1', 'text/markdown'],
+])('with Accept: %s, a guide is %s, with its own tag', async (accept, type) => {
+  const url = '/docs/guides/paging';
+  const get = (headers: object) => service.app.inject({ url, headers: { ...(accept && { accept }), ...headers } });
+  const { statusCode, headers, payload } = await get({});
+  expect([statusCode, headers['content-type']]).toEqual([200, `${type}; charset=utf-8`]);
+  expect(payload).toContain(type === 'text/html' ? '<h1' : '# Paging\n');
+  const etag = String(headers.etag);
+  const same = await get({ 'if-none-match': etag });
+  expect(same.statusCode).toBe(304);
+  // A cache must not give the other form to anyone.
+  for (const { vary } of [headers, same.headers]) expect(vary).toMatch(/^Accept, Accept-Encoding/);
+  const other = type === 'text/html' ? 'text/markdown' : 'text/html';
+  expect((await get({ accept: other, 'if-none-match': etag })).statusCode).toBe(200);
+});
+
+test('the explorer and the reference are pages, whatever a client accepts', async () => {
+  for (const url of ['/docs/explorer', '/docs/reference']) {
+    const { headers } = await service.app.inject({ url, headers: { accept: 'text/markdown' } });
+    expect(headers['content-type']).toBe('text/html; charset=utf-8');
+  }
+});
+
+test('llms-full.txt has every guide, whole', async () => {
+  expect((await service.app.inject('/llms-full.txt')).headers.location).toBe('/docs/llms-full.txt');
+  const { payload } = await service.app.inject('/docs/llms-full.txt');
+  for (const path of GUIDE_PATHS) {
+    const guide = await service.app.inject({ url: path, headers: { accept: 'text/markdown' } });
+    expect(payload, path).toContain(guide.payload.trim());
+  }
+});
+
 test('Markdown has the address of the service in its examples', async () => {
   const read = async (headers: object, app = service.app): Promise<string> =>
     (await app.inject({ url: '/docs/guides/first-request.md', headers: { ...headers } })).payload;

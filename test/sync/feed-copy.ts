@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { insertRows } from '../../src/database/rows.ts';
@@ -16,6 +17,7 @@ interface FeedMeta {
   readonly next_cursor: string | null;
   readonly reset: boolean;
   readonly watermark: string | null;
+  readonly totals: Readonly<Record<string, number>> | null;
 }
 
 export interface FeedPage {
@@ -54,6 +56,8 @@ export class FeedCopy {
   #since: string | null = null;
   #cursor: string | null = null;
   #seen = new Set<string>();
+  #hasLost = false;
+  #isDifferent = false;
 
   constructor(key: string, kinds: string | null = null) {
     this.#key = key;
@@ -66,6 +70,21 @@ export class FeedCopy {
 
   get isAtStart(): boolean {
     return this.#cursor === null;
+  }
+
+  /** Whether it had other numbers of records than the last listing's `totals`. */
+  get isDifferent(): boolean {
+    return this.#isDifferent;
+  }
+
+  /** Loses one of its records, as a program with an error does, if it has any. */
+  lose(): void {
+    const [lost] = this.records.keys();
+    this.#hasLost = lost !== undefined && this.records.delete(lost);
+  }
+
+  #numberOf(kind: string): number {
+    return [...this.records.keys()].filter((key) => key.startsWith(`${kind} `)).length;
   }
 
   /** Reads the next page. After a failure the listing begins again. */
@@ -99,7 +118,10 @@ export class FeedCopy {
       expect(meta.watermark).not.toBeNull();
       this.#since = meta.watermark;
       this.#seen.clear();
-    } else expect(meta.watermark).toBeNull();
+      const numbers = Object.keys(meta.totals ?? {}).map((kind) => [kind, this.#numberOf(kind)]);
+      this.#isDifferent = meta.totals !== null && !isDeepStrictEqual(meta.totals, Object.fromEntries(numbers));
+      expect(this.#isDifferent, 'the copy has other numbers of records').toBe(this.#hasLost && meta.totals !== null);
+    } else expect(meta).toMatchObject({ watermark: null, totals: null });
     return page;
   }
 
@@ -117,8 +139,8 @@ export class FeedCopy {
 
 /** The id in a cursor, after which the next page begins; null if it is the start of a kind. */
 export function idInCursor(cursor: string): string | null {
-  const id = Buffer.from(cursor, 'base64url').subarray(6, -16).toString().split(' ').at(-1);
-  return id === '' || id === undefined ? null : id;
+  const [, , , id = ''] = Buffer.from(cursor, 'base64url').subarray(6, -16).toString().split(' ');
+  return id === '' ? null : id;
 }
 
 /** Stores that contracts left owners, with the last release or another one. */

@@ -51,6 +51,7 @@ class History {
   /** The listing being read. */
   #removed: string[] = [];
   #since: string | null = null;
+  #statesAtStart = 0;
   readonly #lines: Lines;
 
   constructor(partner: TestPartner, lines: Lines) {
@@ -80,6 +81,9 @@ class History {
     // With nothing new, nothing is listed.
     const { items, meta } = await this.#copy.read(service.get);
     expect([items, meta?.reset]).toEqual([[], false]);
+    this.#copy.lose();
+    await this.#copy.read(service.get);
+    expect(this.#copy.isDifferent).toBe(expected.size > 0);
   }
 
   #changed(): void {
@@ -157,6 +161,7 @@ class History {
     if (this.#copy.isAtStart) {
       this.#removed = [];
       this.#since = this.#copy.watermark;
+      this.#statesAtStart = this.#states.length;
     }
     const options = { format, ...(limit !== undefined && { limit }) };
     const { status, items, meta } = await this.#copy.read(processes[index]?.get ?? expect.fail(), options);
@@ -172,11 +177,21 @@ class History {
     for (const key of this.#removed) expect(seen, `${key} was visible since ${String(from)}`).toContain(key);
     if (meta.next_cursor === null) {
       if (meta.reset) expect(this.#removed).toEqual([]);
+      const hasChanged = this.#states.length > this.#statesAtStart;
+      expect(meta.totals).toEqual(hasChanged ? null : numbersOf(visible(this.#lines, this.#scope), this.#scope));
       return;
     }
     const id = idInCursor(meta.next_cursor);
     if (id !== null) expect(Array.from(seen, (key) => key.split(' ')[1])).toContain(id);
   }
+}
+
+/** The number of visible records of each kind that a partner can read. */
+function numbersOf(records: ReadonlySet<string>, { kinds }: Scope): Record<string, number> {
+  const readable = (['contracts', 'solicitations', 'suppliers'] as const).filter((kind) => kinds?.includes(kind) ?? true);
+  return Object.fromEntries(
+    readable.map((kind) => [kind, [...records].filter((record) => record.startsWith(`${kind} `)).length]),
+  );
 }
 
 const SHARED = {
@@ -207,7 +222,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('a copy that follows the feed ends with exactly what is visible, and is told of no removal that it could not know', async () => {
+test('a copy that follows the feed has exactly what is visible, and its numbers; no removal is one that it could not know', async () => {
   await fc.assert(
     fc.asyncProperty(histories, async (steps) => {
       const lines = startingLines();

@@ -59,6 +59,32 @@ test('a process that does not know yet that a partner can read more kinds lists 
   }
 });
 
+test('a listing of changes begins on the primary, since a replica can lack what the copy has already', async () => {
+  const sources: unknown[] = [];
+  const partners = [{ name: 'a', everything: true }];
+  await using stack = new AsyncDisposableStack();
+  const other = await startService({
+    ...{ catalog: SMALL_CATALOG, partners, isPolling: false },
+    watch: (database) => ({
+      ...database,
+      run: (...statement) => {
+        sources.push([statement[0], statement[3]]);
+        return database.run(...statement);
+      },
+    }),
+  });
+  stack.defer(() => other.close());
+  const copy = new FeedCopy(other.partner('a').key);
+  await copy.sync(other.get);
+  for (const format of ['json', 'ndjson'] as const) {
+    sources.length = 0;
+    const [page] = await copy.sync(other.get, { format });
+    expect([page?.items, page?.meta?.totals]).toEqual([[], { contracts: 2, solicitations: 2, suppliers: 2 }]);
+    // Without news it is this statement alone: what is counted has been read.
+    expect(sources).toEqual([['since', 'known']]);
+  }
+});
+
 test('a listing of changes is JSON for those who accept only CSV', async () => {
   const { headers } = await service.get('/v1/changes', {
     key: service.partner('a').key,

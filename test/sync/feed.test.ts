@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
+import { encodeCursor, readCursorSecret } from '../../src/http/request/page-parameters.ts';
 import { recover } from '../../src/recovery/recover.ts';
 import {
   contract,
@@ -80,13 +81,59 @@ test('as lines and as pages the feed has the same items, and the last line has t
   const whole = await getChanges(service.get, key, { format: 'ndjson' });
   const page = await getChanges(service.get, key, {});
   expect(whole.items).toEqual(page.items);
-  expect(whole.meta).toEqual({ next_cursor: null, reset: true, watermark: page.meta?.watermark });
+  const totals = { contracts: 1, solicitations: 1, suppliers: 1 };
+  expect(whole.meta).toEqual({ next_cursor: null, reset: true, watermark: page.meta?.watermark, totals });
   const piece = await getChanges(service.get, key, { format: 'ndjson', limit: '2' });
   expect(piece.items).toHaveLength(2);
   expect(piece.meta).toMatchObject({ reset: true, watermark: null });
   const copy = new FeedCopy(key);
   const pages = await copy.sync(service.get, { format: 'ndjson', limit: 1 });
   expect(pages.flatMap(({ items }) => items)).toEqual(whole.items);
+});
+
+test('totals count what the partner sees of the listed kinds, and are null if a page was of another snapshot', async () => {
+  const { key } = service.partner('x');
+  const counts = { all: [2, 2, 3], a: [1, 1, 1], x: [1, 0, 1] };
+  for (const [name, [contracts, solicitations, suppliers]] of Object.entries(counts)) {
+    const { meta } = await getChanges(service.get, service.partner(name).key, { kinds: 'suppliers,contracts' });
+    expect(meta?.totals, name).toEqual({ contracts, suppliers });
+    const { meta: next } = await getChanges(service.get, service.partner(name).key, {
+      updated_since: copies[name]?.watermark ?? '',
+      format: 'ndjson',
+    });
+    expect(next?.totals, name).toEqual({ contracts, solicitations, suppliers });
+  }
+  const readAround = async (change: () => Promise<unknown>): Promise<FeedPage | undefined> => {
+    const copy = new FeedCopy(key);
+    await copy.read(service.get, { limit: 1 });
+    await change();
+    return (await copy.sync(service.get)).at(-1);
+  };
+  const grantX = () => grant(service.database, clock, 'x', { everything: false, leadEntities: ['le_a'], coops: [] });
+  const grantA = () => grant(service.database, clock, 'a', { everything: false, leadEntities: [], coops: ['co_x'] });
+  expect(await readAround(() => publish({ coops: [{ id: 'co_later', name: 'Later' }] }))).toMatchObject({
+    meta: { totals: null },
+  });
+  expect(await readAround(grantX)).toMatchObject({ meta: { totals: null } });
+  const totals = { contracts: 1, solicitations: 1, suppliers: 1 };
+  expect(await readAround(grantA)).toMatchObject({ meta: { totals } });
+});
+
+test('a listing that a service of version 2.0 began continues, and ends without totals', async () => {
+  const { key, name } = service.partner('a');
+  const { database } = service;
+  const { id: partnerId } = await database.kysely
+    .selectFrom('access.partners')
+    .select('id')
+    .where('name', '=', name)
+    .executeTakeFirstOrThrow();
+  const binding = { endpoint: '/v1/changes', partnerId, filters: {} };
+  const watermark = copies['a']?.watermark ?? '';
+  const position = { after: 'complete contracts,solicitations 1 ', watermark };
+  const cursor = encodeCursor(await readCursorSecret(database), binding, position);
+  const { items, meta } = await getChanges(service.get, key, { cursor });
+  expect(items.map(({ id }) => id)).toEqual(['sol_1']);
+  expect(meta).toMatchObject({ next_cursor: null, reset: true, watermark, totals: null });
 });
 
 test('the feed has details after its records were streamed as a list', async () => {

@@ -5,6 +5,7 @@ import { deletePartner } from '../../src/access/partner-lifecycle.ts';
 import { idsOf, type HttpResponse } from '../support/client.ts';
 import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 import { startService, type ServingProcess, type TestService } from '../support/service.ts';
+import { FeedCopy, getChanges } from './feed-copy.ts';
 
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 1_000);
@@ -93,6 +94,20 @@ describe.each(['contracts', 'suppliers', 'solicitations'] as const)('%s', (kind)
     });
     expect(again.status).toBe(404);
   });
+});
+
+test('a copy that has part of a release already is not compared with the numbers before it', async () => {
+  const copy = new FeedCopy(key);
+  await copy.sync(service.get);
+  const { watermark } = copy;
+  const poll = () => getChanges(stale.get, key, { updated_since: String(watermark) });
+  expect((await poll()).items).toEqual([]);
+  await grantB();
+  await copy.read(service.get, { limit: 1 });
+  // The listing begins again, at the process that has sent a response to this request before.
+  const { items, meta } = await poll();
+  expect(items.length).toBeGreaterThan(0);
+  expect(meta?.totals).toEqual({ contracts: 5, solicitations: 5, suppliers: 5 });
 });
 
 test('counts, reference lists and the key show a grant that their process does not know of', async () => {

@@ -536,6 +536,24 @@ export type Change = {
 };
 
 /**
+ * The number of records that you can see as of the watermark, for each kind that the listing has. If your copy has another number, read everything again.
+ */
+export type FeedTotals = {
+    /**
+     * Number of contracts.
+     */
+    contracts?: number;
+    /**
+     * Number of solicitations.
+     */
+    solicitations?: number;
+    /**
+     * Number of suppliers.
+     */
+    suppliers?: number;
+};
+
+/**
  * The position of a page in the listing of changes.
  */
 export type FeedMeta = {
@@ -555,6 +573,10 @@ export type FeedMeta = {
      * Pass it as `updated_since` in the next listing. Null until the last page.
      */
     watermark: string | null;
+    /**
+     * Null until the last page, and if it is not known because something was published or your access changed between the pages. Since 1.3.0.
+     */
+    totals: FeedTotals | null;
 };
 
 /**
@@ -715,7 +737,7 @@ export type Key = {
      */
     data_published_at: string | null;
     /**
-     * New in 1.3.0: when the service last imported data, even if nothing had changed; null before the first import.
+     * When the service last imported data, even if nothing had changed; null before the first import. Since 1.3.0.
      */
     data_checked_at: string | null;
 };
@@ -792,7 +814,7 @@ export type ListContractsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
+         * How the list is sent. Without it, the `Accept` header decides. Since 1.2.0.
          */
         format?: ListFormat;
     };
@@ -1012,7 +1034,7 @@ export type ListSuppliersData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
+         * How the list is sent. Without it, the `Accept` header decides. Since 1.2.0.
          */
         format?: ListFormat;
     };
@@ -1240,7 +1262,7 @@ export type ListSolicitationsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
+         * How the list is sent. Without it, the `Accept` header decides. Since 1.2.0.
          */
         format?: ListFormat;
     };
@@ -1528,7 +1550,7 @@ export type ListCertificationsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
+         * How the list is sent. Without it, the `Accept` header decides. Since 1.2.0.
          */
         format?: ListFormat;
     };
@@ -1596,7 +1618,7 @@ export type ListLeadEntitiesData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
+         * How the list is sent. Without it, the `Accept` header decides. Since 1.2.0.
          */
         format?: ListFormat;
     };
@@ -1664,7 +1686,7 @@ export type ListCityServicesData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
+         * How the list is sent. Without it, the `Accept` header decides. Since 1.2.0.
          */
         format?: ListFormat;
     };
@@ -1732,7 +1754,7 @@ export type ListCoopsData = {
          */
         limit?: number;
         /**
-         * An addition to the interface, new in 1.2.0: how the list is sent. Without it, the `Accept` header decides.
+         * How the list is sent. Without it, the `Accept` header decides. Since 1.2.0.
          */
         format?: ListFormat;
     };

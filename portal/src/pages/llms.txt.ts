@@ -23,6 +23,7 @@ Examples read the service's address and the key from \`PARTNER_DATA_URL\` and \`
 ## Guides
 
 ${guides.join('\n')}
+- [All guides](/docs/llms-full.txt): in one text
 
 ## Reference
 

@@ -19,10 +19,8 @@ const JSON_MEDIA = 'application/json';
 const streamOf = (description: string) => ({ schema: { type: 'string', description } });
 
 const STREAMS = {
-  'application/x-ndjson': streamOf('An addition to the interface, new in 1.2.0: a record as JSON on each line.'),
-  'text/csv': streamOf(
-    'An addition to the interface, new in 1.2.0: a header line, then a record on each line (RFC 4180).',
-  ),
+  'application/x-ndjson': streamOf('A record as JSON on each line. Since 1.2.0.'),
+  'text/csv': streamOf('A header line, then a record on each line (RFC 4180). Since 1.2.0.'),
 };
 
 const errorCode = openEnum(
@@ -120,8 +118,8 @@ export const HEADERS = {
   }),
   'WWW-Authenticate': header('The authentication scheme.', { type: 'string', pattern: '^Bearer$' }),
   'X-Key-Expires-At': header(
-    'An addition to the interface, new in 1.1.0. When the API key ends: only in its last 30 days, and in the overlap ' +
-      'after a rotation. Change to another key before.',
+    'When the API key ends: only in its last 30 days, and in the overlap after a rotation. Change to another key before. ' +
+      'Since 1.1.0.',
     { type: 'string', format: 'date-time', maxLength: 24, pattern: TIMESTAMP_PATTERN },
   ),
   Allow: header('The methods that every path accepts.', { type: 'string', pattern: '^GET, HEAD$' }),

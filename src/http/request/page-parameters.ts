@@ -30,11 +30,14 @@ const MEDIA_TYPE_PARAMETER = /;\s*(?!q=)[^\s;,="]+=("[^"]*"|[^\s;,"]*)/gi;
 export function acceptedFormat(accept: string | undefined, formats: readonly Format[] = FORMATS): Format {
   // Nearly all requests: the library would take two microseconds for each.
   if (accept === undefined || !/jsonl|ndjson|csv|text\/\*/i.test(accept)) return 'json';
-  // The library matches parameters exactly; ours have none that a client could choose between.
-  const withoutParameters = accept.replaceAll(MEDIA_TYPE_PARAMETER, '');
   const types = Object.keys(FORMAT_OF).filter((type) => formats.includes(FORMAT_OF[type] ?? 'json'));
-  const type = new Negotiator({ headers: { accept: withoutParameters } }).mediaType(types);
-  return (type === undefined ? undefined : FORMAT_OF[type]) ?? 'json';
+  return FORMAT_OF[preferredType(accept, types) ?? ''] ?? 'json';
+}
+
+/** The media type of ours, in our order of preference, that an `Accept` header prefers; undefined if it accepts none. */
+export function preferredType(accept: string, types: readonly string[]): string | undefined {
+  // The library matches parameters exactly; ours have none that a client could choose between.
+  return new Negotiator({ headers: { accept: accept.replaceAll(MEDIA_TYPE_PARAMETER, '') } }).mediaType([...types]);
 }
 
 /** Page size if the client gives none. */
@@ -99,8 +102,8 @@ export interface FormatParameter extends PageParameter<Format> {
   readonly formats: readonly Format[];
 }
 
-function formatParameter(format: typeof listFormat | typeof feedFormat, addition: string): FormatParameter {
-  const description = `${addition}ow the list is sent. Without it, the \`Accept\` header decides.`;
+function formatParameter(format: typeof listFormat | typeof feedFormat, since = ''): FormatParameter {
+  const description = `How the list is sent. Without it, the \`Accept\` header decides.${since}`;
   return { isOfPage: true, formats: format.enum, ...oneOfParameter<Format>(format, description) };
 }
 
@@ -122,14 +125,14 @@ const cursorParameter: PageParameter<string> = {
 export const PAGE_PARAMETERS = {
   cursor: cursorParameter,
   limit: limitParameter('`format=ndjson` or `format=csv`'),
-  format: formatParameter(listFormat, 'An addition to the interface, new in 1.2.0: h'),
+  format: formatParameter(listFormat, ' Since 1.2.0.'),
 };
 
 /** The same of the feed of changes. */
 export const FEED_PARAMETERS = {
   cursor: cursorParameter,
   limit: limitParameter('`format=ndjson`'),
-  format: formatParameter(feedFormat, 'H'),
+  format: formatParameter(feedFormat),
 };
 
 /** The context in which a cursor is valid; in any other it is rejected. */

@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import type { Scope } from '../../access/scope.ts';
 import { scopeKey, scopeValues, visibleIds } from '../../access/visibility/scope-sql.ts';
 import type { Engine, Query } from '../../database/database.ts';
@@ -73,9 +74,9 @@ export function registerChanges(
       tags: ['Changes'],
       summary: 'List changes',
       description:
-        'An addition to the interface, new in 1.2.0: every contract, solicitation and supplier that changed, became visible ' +
-        'to you or was removed since your last listing, whole. It is the way to keep a copy. A change is any change of the ' +
-        'detail, notices, documents and questions included, but not that `is_open` ends with the deadline.',
+        'Every contract, solicitation and supplier that changed, became visible to you or was removed since your last ' +
+        'listing, whole. It is the way to keep a copy. A change is any change of the detail, notices, documents and ' +
+        'questions included, but not that `is_open` ends with the deadline. Since 1.2.0.',
       querystring: querystringSchema(parameters),
       response: feedResponses(changesPage),
     },
@@ -91,6 +92,21 @@ function feedKindOf(kind: IndexedKind, records: ListedRecords, index: RecordInde
       Promise.resolve(since === null ? [] : index.visibility.newSince(snapshot.scope, since, 'detail')),
     ),
     visible: ({ engine, scope }, ids) => visibleQuery(engine, kind, scope, ids),
+    count: countOnce(index),
+  };
+}
+
+/** Snapshots whose numbers of records are cached: one for each partner that follows the feed. */
+const MAX_COUNTED = 10_000;
+
+/** Counts once for each snapshot, so that a listing without news reads nothing of the index. */
+function countOnce(index: RecordIndex): FeedKind['count'] {
+  const counted = new LRUCache<string, number>({ max: MAX_COUNTED });
+  return async (snapshot) => {
+    const { digest } = snapshot;
+    const count = counted.get(digest) ?? (await index.count(snapshot, []));
+    counted.set(digest, count);
+    return count;
   };
 }
 

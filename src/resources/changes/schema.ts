@@ -2,6 +2,8 @@ import { pageMeta } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
   idSchema,
+  int64Schema,
+  nullableRef,
   nullableSchema,
   objectSchema,
   openEnum,
@@ -40,6 +42,17 @@ const change: NamedSchema = {
   },
 };
 
+const feedTotals: NamedSchema = {
+  $id: 'FeedTotals',
+  description:
+    'The number of records that you can see as of the watermark, for each kind that the listing has. If your copy has ' +
+    'another number, read everything again.',
+  type: 'object',
+  properties: Object.fromEntries(
+    feedKind.enum.map((kind) => [kind, int64Schema({ minimum: 0, description: `Number of ${kind}.`, examples: [6435] })]),
+  ),
+};
+
 const feedMeta = objectSchema(
   {
     ...pageMeta.properties,
@@ -55,6 +68,12 @@ const feedMeta = objectSchema(
         'Pass it as `updated_since` in the next listing. Null until the last page.',
         '2030-01-20T06:00:00.001Z',
       ),
+    ),
+    totals: nullableRef(
+      feedTotals,
+      'Null until the last page, and if it is not known because something was published or your access changed between the ' +
+        'pages. Since 1.3.0.',
+      { contracts: 43_120, solicitations: 6435 },
     ),
   },
   { $id: 'FeedMeta', description: 'The position of a page in the listing of changes.' },
@@ -73,4 +92,4 @@ export const changesPage = objectSchema(
   { $id: 'ChangesPage', description: 'A page of changes.' },
 );
 
-export const changesSchemas = [feedKind, change, feedMeta, changesPage];
+export const changesSchemas = [feedKind, change, feedTotals, feedMeta, changesPage];

@@ -119,7 +119,7 @@ const key = objectSchema(
     ),
     data_checked_at: nullableSchema(
       timestampSchema(
-        'New in 1.3.0: when the service last imported data, even if nothing had changed; null before the first import.',
+        'When the service last imported data, even if nothing had changed; null before the first import. Since 1.3.0.',
         '2030-01-27T06:00:00.000Z',
       ),
     ),
@@ -138,8 +138,8 @@ export function registerKey(v1: FastifyInstance, { clock, config }: RouteService
       tags: ['Service'],
       summary: 'Get your key',
       description:
-        'An addition to the interface, new in 1.1.0: the key that you send, when it ends, what its partner can see, its ' +
-        'limit, and its requests of the last 30 days. Open to every key, whatever kinds its partner can request.',
+        'The key that you send, when it ends, what its partner can see, its limit, and its requests of the last 30 days. ' +
+        'Open to every key, whatever kinds its partner can request. Since 1.1.0.',
       response: objectResponses(key),
     },
     config: { kind: null, parameters: {} },
