@@ -142,16 +142,15 @@ export class Hosts {
   static async start(): Promise<Hosts> {
     const hosts = new Hosts();
     const { workspace } = hosts;
-    const source = workspace.path('source');
-    for (const name of PROGRAM) cpSync(join(ROOT, name), join(source, name), { recursive: true });
+    for (const name of PROGRAM) cpSync(join(ROOT, name), workspace.path('source', name), { recursive: true });
     const programs = {
       sudo: 'exec "$@"',
       // Whether Debian has these packages; they are installed.
       'apt-get': 'if [ "$1" = install ]; then exec /usr/bin/apt-get --simulate "$@"; fi',
-      git: `for folder; do :; done; mkdir -p "$folder"; cp -r ${source}/. "$folder"`,
+      git: `for folder; do :; done; mkdir -p "$folder"; cp -r /mnt/source/. "$folder"`,
       npm: `test "$1 $2" = "ci --prefix"; mkdir "$3/node_modules"; mount --bind ${ROOT}/node_modules "$3/node_modules"`,
       // scp -r FOLDER 10.0.0.1N:NAME
-      scp: `test "$1" = -r; cp -r "$2" "${workspace.folder}/pds-$(echo "$3" | sed 's/10.0.0.1//; s|:|/root/|')"`,
+      scp: `test "$1" = -r; cp -r "$2" "/mnt/pds-$(echo "$3" | sed 's/10.0.0.1//; s|:|/root/|')"`,
     };
     const front = (hosts.#front = await Host.start(workspace, 'front', {}));
     await front.ip('link set lo up');
