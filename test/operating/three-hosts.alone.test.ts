@@ -98,7 +98,7 @@ async function startFront(): Promise<Client> {
   });
   relay.listen(0, '127.0.0.1').unref();
   await once(relay, 'listening');
-  opened.defer(() => relay.close());
+  opened.defer(() => void relay.close());
   const ca = await front.shell(`cat ${folder}/site.pem`);
   const url = `https://127.0.0.1:${(relay.address() as AddressInfo).port}`;
   return createClient(url, { ca, servername: 'api.example.com' });
