@@ -22,20 +22,18 @@ const ONLY_IN_ALL = [
   'test/rate-limiting/redis-*.sqlite.test.ts',
   // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
-  // Builds, packs and installs the client.
-  'client/test/package.test.ts',
   // Changes thousands of records in each import.
   'test/index/rebuilt-blocks.test.ts',
   // Imports after each statement of many queries.
   'test/index/one-state.test.ts',
-  // Fills the 64 MB buffer of index changes that is written at once.
-  'test/index/index-changes.test.ts',
   // Run a mirror for each way that a copy or a clock can be wrong.
   'client/test/mirror/damage.test.ts',
   'client/test/mirror/clock.test.ts',
   // Run a mirror for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
   'client/test/mirror/reports.test.ts',
+  // Start Python for each way that a request can fail, and that a mirror can be used.
+  'client/test/python/*.test.ts',
   // Request every list as streams of every form.
   'test/conformance/streams.test.ts',
   // Request every list and listing record by record, or wait for a key to end.
@@ -54,6 +52,8 @@ const ONLY_IN_ALL = [
 const ONLY_AT_NIGHT = [
   // Downloads Deno, Bun and two versions of Node, 510 MB.
   'client/test/platforms/*.test.ts',
+  // Builds, packs and installs the client; `portal/client-package` installs the one that the service hands out.
+  'client/test/package.test.ts',
   // Waits for minutes, as a mirror does whose limit is used up.
   'client/test/mirror/waiting.test.ts',
   // Disturb whole clusters ten times.
@@ -63,15 +63,26 @@ const ONLY_AT_NIGHT = [
   'test/operating/three-hosts.alone.test.ts',
   // Steps the clocks of processes, and waits for minutes to end.
   'test/faults/clock.test.ts',
-  // Measure on thousands of connections, and on every combination of filters.
-  'test/load/hostile-connections.alone.test.ts',
+  // Measure under overload, on thousands of connections, and on every combination of filters.
+  'test/load/{hostile-connections,overload}.alone.test.ts',
   'test/load/every-filter.test.ts',
   // Copies a large database.
   'test/recovery/transfer.both.test.ts',
+  // Loses, replaces and locks databases of PostgreSQL under load, in every order.
+  'test/faults/{locks-of-the-dead,postgres-outage}.postgres.test.ts',
+  'test/recovery/replaced-database.postgres.test.ts',
+  // Kill imports, migrations and counting services again and again; `faults/kills` kills each once.
+  'test/faults/{killed-import.sqlite,migration}.test.ts',
+  'test/usage/usage-process.test.ts',
+  // Reads inputs of hundreds of megabytes.
+  'convert/test/limits.unit.test.ts',
+  // Fills the 64 MB buffer of index changes that is written at once.
+  'test/index/index-changes.test.ts',
   // Load the portal's pages at many widths and with many keys; `portal/explorer` loads the explorer once.
   'test/portal/{demo,explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
   // Run each program of the guides, also against services that fail in many ways.
   'test/portal/{copy-examples,examples,failing-programs}.sqlite.test.ts',
+  'test/portal/{postgresql-copy.postgres,recipes.sqlite}.test.ts',
   // Send thousands of random requests, and random import files.
   'test/fuzz/{http-surface,import-format}.test.ts',
   // Imports hundreds of megabytes, built to exhaust memory.
@@ -116,14 +127,18 @@ const ON_SQLITE = [
   'test/http/*.test.ts',
   'test/monitoring/metrics.test.ts',
   'test/paging/{cut-streams,failing-streams,page-size}.test.ts',
-  'test/recovery/{index-damage,reindex}.test.ts',
+  'test/recovery/{export,index-damage,reindex}.test.ts',
   'test/security/!(*.postgres|additional-columns).test.ts',
   'test/sync/clients-without-watermarks.test.ts',
-  'test/usage/usage-process.test.ts',
 ];
 
 /** Tests that run on PostgreSQL, and on SQLite only at night: they start many processes, and the engines hardly differ in them. */
-const ON_POSTGRES = ['test/index/{one-state,rebuilt-blocks}.test.ts'];
+const ON_POSTGRES = [
+  'test/index/{one-state,rebuilt-blocks}.test.ts',
+  'test/recovery/lost-history.test.ts',
+  'test/security/additional-columns.test.ts',
+  'test/sync/{concurrent-writers,mirrors}.test.ts',
+];
 
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
 const SET = process.env['TEST_SET'];
@@ -161,6 +176,11 @@ const TOOLS = existsSync(new URL('tools/node_modules/.package-lock.json', import
   ? 'tools/test'
   : 'tools/not-installed.unit.test.ts';
 
+/** The same for the packages of mcp/. */
+const MCP = existsSync(new URL('mcp/node_modules/.package-lock.json', import.meta.url))
+  ? 'mcp/test'
+  : 'mcp/not-installed.unit.test.ts';
+
 /** The test files of a project, without those of other projects. At night only what `npm run test:all` does not run. */
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
   const exclude = [...others, ...LEFT_OUT];
@@ -169,7 +189,7 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
     const isOfProject = (file: string) => file.startsWith('client/') === (project === 'client');
     return { include: [...ONLY_AT_NIGHT, ...more].filter(isOfProject), exclude };
   }
-  const everything = project === 'client' ? ['client/test'] : ['test', 'convert/test', TOOLS];
+  const everything = project === 'client' ? ['client/test', MCP] : ['test', 'convert/test', TOOLS];
   const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : everything;
   return { include: folders.map((folder) => (folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`)), exclude };
 }
