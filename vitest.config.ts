@@ -59,6 +59,8 @@ const ONLY_AT_NIGHT = [
   // Disturb whole clusters ten times.
   'test/cluster/patroni.postgres.test.ts',
   'test/cluster/cluster.postgres.test.ts',
+  // Installs a cluster on three hosts, loses one, and waits for HAProxy's connections to end.
+  'test/operating/three-hosts.alone.test.ts',
   // Steps the clocks of processes, and waits for minutes to end.
   'test/faults/clock.test.ts',
   // Measure under overload, on thousands of connections, and on every combination of filters.

@@ -13,46 +13,51 @@ here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 folder=${TRY_FOLDER:-/tmp/pds-try}
 network=${TRY_NETWORK:-127.0.0}
-all=(etcd-{1..3} postgres-{1..3} redis-{1..2} sentinel-{1..3} haproxy-{1..2} service-{1..2} nginx)
+all=(etcd-{1..3} postgres-{1..3} redis-{1..2} sentinel-{1..3} haproxy-{1..3} service-{1..2} nginx)
 pds=("$root/node_modules/.bin/node" --disable-sigusr1 "$root/src/main.js")
 PATH=$PATH:/usr/sbin
 
 # PostgreSQL refuses to run as root.
 as_postgres=()
-if ((UID == 0)); then as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --); fi
+# Others cannot start HAProxy as another user.
+unprivileged=(-e '/^ *\(user\|group\) haproxy$/d')
+if ((UID == 0)); then
+  as_postgres=(setpriv --reuid=postgres --regid=postgres --clear-groups --)
+  unprivileged=()
+fi
 
-# Copies a file for host N: this machine's addresses, folders and passwords, and N in the lines of its own. Whatever the
-# destination on the loopback, connections come from 127.0.0.1.
+# What differs from hosts of their own: folders, HAProxy's address, and whom a service and PostgreSQL see, since all
+# connections on the loopback come from 127.0.0.1.
 fill() { # FILE N
-  sed -e "s|10\.0\.0\.0/24|127.0.0.0/8|; s|^\(PDS_TRUSTED_PROXIES\)=.*|\1=127.0.0.1|" -e "s|10\.0\.0\.|$network.|g; / # own$/{s|$network\.\([12]\)1|$network.\1$2|; s|postgres-1|postgres-$2|}" \
-    -e "s|replace-this-[a-z-]*|$password|; s|:password@|:$password@|; s|/var/run/postgresql|$folder/data-$2|" \
-    -e "s|/etc/patroni|$here|; s|/opt/partner-data-service/current|$root|; s|/etc/partner-data-service|$folder/data-$2|" \
-    -e "s|/var/lib/postgresql|$folder/data-$2|; s|/var/lib/etcd|$folder|; s|/etc/nginx/tls|$folder|" "$here/$1"
+  sed -e "s|^\(PDS_TRUSTED_PROXIES\)=.*|\1=127.0.0.1|; s|all $network\.1[1-3]/32|all 127.0.0.0/8|; s|127.0.0.1:500|$network.1$2:500|" \
+    -e "s|/var/lib/etcd/pds|$folder/etcd-$2.data|; s|/etc/etcd|$folder/hosts/$2|; s|/run/haproxy/admin.sock|$folder/haproxy-$2.sock|" \
+    -e "s|/var/run/postgresql|$folder/data-$2|; s|/var/lib/postgresql|$folder/data-$2|; s|/etc/patroni/promoted|$here/promoted|" \
+    -e "s|/etc/patroni|$folder/data-$2|; s|/etc/partner-data-service|$folder/data-$2|; s|/opt/partner-data-service/current|$root|" \
+    "${unprivileged[@]}" "$1"
 }
 
 write_files() {
   umask 077
   mkdir "$folder"
   chmod 755 "$folder"
-  password=$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')
-  local n
+  "$here/prepare.sh" "$folder/hosts" $network.1{1,2,3} $network.10
+  local n host
   for n in 1 2 3; do
-    fill etcd.yml $n | sed "s|^data-dir: .*|data-dir: $folder/etcd-$n.data|" >"$folder/etcd-$n.yml"
-    fill patroni.yml $n >"$folder/postgres-$n.yml"
-    fill sentinel.conf $n | sed "/^bind\|announce/s|$network.21|$network.2$n|" >"$folder/sentinel-$n.conf"
+    host=$folder/hosts/$n
+    fill "$host/etcd.yml" $n >"$folder/etcd-$n.yml"
+    fill "$host/patroni.yml" $n >"$folder/postgres-$n.yml"
+    cp "$host/sentinel.conf" "$folder/sentinel-$n.conf"
+    fill "$host/haproxy.cfg" $n >"$folder/haproxy-$n.cfg"
+    fill "$host/environment" $n >"$folder/service-$n.env"
     mkdir -p "$folder/data-$n/15"
-    fill environment $n | sed "s|$network.11:5000|$network.2$n:5432|; /^PDS_\(ENV\|DATABASE\)/!d" >"$folder/data-$n/environment"
-    fill ../pds $n >"$folder/data-$n/pds"
+    cp "$host/ca.pem" "$host/host.pem" "$host/host.key" "$folder/data-$n"
+    cp "$folder/service-$n.env" "$folder/data-$n/environment"
+    fill "$here/../pds" $n >"$folder/data-$n/pds"
     chmod 755 "$folder/data-$n/pds"
     if ((UID == 0)); then chown -R postgres: "$folder/data-$n" "$folder/postgres-$n.yml"; fi
   done
-  for n in 1 2; do
-    fill haproxy.cfg $n >"$folder/haproxy-$n.cfg"
-    fill environment 1 | sed "s|$network\.11|$network.1$n|g" >"$folder/service-$n.env"
-  done
-  fill redis.conf 1 >"$folder/redis-1.conf"
-  sed "s|$network.31|$network.32|; \$a replicaof $network.31 6379" "$folder/redis-1.conf" >"$folder/redis-2.conf"
-  fill ../nginx.conf 1 | sed "s|listen 443|listen $network.10:8443|" >"$folder/site.conf"
+  for n in 1 2; do cp "$folder/hosts/$n/redis.conf" "$folder/redis-$n.conf"; done
+  sed "s|10\.0\.0\.|$network.|; s|listen 443|listen $network.10:8443|; s|/etc/nginx/tls|$folder|" "$here/../nginx.conf" >"$folder/site.conf"
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=api.example.com \
     -addext subjectAltName=DNS:api.example.com -keyout "$folder/api.example.com.key" \
     -out "$folder/api.example.com.pem" 2>"$folder/openssl.log"
@@ -161,11 +166,12 @@ start_all() {
   write_files
   trap 'kill $(jobs -p) 2>/dev/null; stop_all' EXIT
   trap 'exit 0' INT TERM HUP
-  for part in "${all[@]:0:13}"; do start "$part"; done
-  await 'PostgreSQL' curl -sf "http://$network.21:8008/cluster"
-  database="host=$network.11 port=5000 user=postgres password=$password"
-  await 'a primary' psql "$database" -c 'select 1'
-  psql -q "$database" -c "create role pds login password '$password'" -c 'create database pds owner pds'
+  for part in "${all[@]:0:14}"; do start "$part"; done
+  await 'PostgreSQL' curl -sf "http://$network.11:8008/cluster"
+  sed "s|^[^:]*|$network.11|" "$folder/hosts/1/pgpass" >"$folder/pgpass"
+  database=(env PGPASSFILE="$folder/pgpass" psql -q -h "$network.11" -p 5000 -U postgres)
+  await 'a primary' "${database[@]}" -c 'select 1'
+  "${database[@]}" -f "$folder/hosts/1/database.sql"
   serve=("${pds[@]}" --config "$folder/service-1.env")
   "${serve[@]}" migrate
   "${serve[@]}" import "$root/sample"

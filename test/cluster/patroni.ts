@@ -71,7 +71,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
 
   const members = async (): Promise<readonly Member[]> => {
     const responses = [1, 2, 3].map(async (host) => {
-      const response = await fetch(`http://${network}.2${host}:8008/cluster`, { signal: AbortSignal.timeout(1_000) });
+      const response = await fetch(`http://${network}.1${host}:8008/cluster`, { signal: AbortSignal.timeout(1_000) });
       return ((await response.json()) as { members: Member[] }).members;
     });
     return Promise.any(responses).catch(() => []);
@@ -87,7 +87,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
     url: `https://${network}.10:8443`,
     certificate: fileOf('api.example.com.pem'),
     databaseUrl,
-    patroniUrl: `http://${network}.21:8008`,
+    patroniUrl: `http://${network}.11:8008`,
     tell,
     async killPostgres(name) {
       const file = join(folder, name.replace('postgres', 'data'), '15/pds/postmaster.pid');

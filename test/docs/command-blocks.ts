@@ -2,7 +2,12 @@ import { DOCUMENTS, readCommandBlocks } from './documents.ts';
 
 /** The tests in test/operating that run blocks of commands verbatim. */
 type Runner =
-  'converting.sqlite' | 'documents.sqlite' | 'documents.postgres' | 'procedures.sqlite' | 'procedures.postgres';
+  | 'converting.sqlite'
+  | 'documents.sqlite'
+  | 'documents.postgres'
+  | 'procedures.sqlite'
+  | 'procedures.postgres'
+  | 'three-hosts';
 
 /** Why no test runs a block. commands.unit.test.ts still checks its commands, options, settings and files. */
 interface NotRun {
@@ -121,6 +126,16 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'docs/operators/several-machines.md': {
     'ops/cluster/try.sh': { because: 'patroni.postgres.test.ts runs it' },
+    'N=1': 'three-hosts',
+    '/opt/partner-data-service/current/ops/cluster/prepare.sh ~/cluster 10.0.0.11 10.0.0.12 10.0.0.13 10.0.0.10':
+      'three-hosts',
+    'cd ~/host': 'three-hosts',
+    'until curl -fs --cacert ca.pem --cert host.pem --key host.key https://10.0.0.11:2379/health; do sleep 1; done':
+      'three-hosts',
+    'sudo systemctl daemon-reload': 'three-hosts',
+    'sudo pds import /opt/partner-data-service/current/sample': 'three-hosts',
+    'sudo systemctl reload haproxy': 'three-hosts',
+    'sudo systemctl stop partner-data-service': 'three-hosts',
     "PDS_DATABASE_URL='postgres://pds@primary/pds'": { because: 'these are settings for other machines' },
     "pg_basebackup --dbname='host=10.0.0.21 user=replicator application_name=replica_2' --pgdata=/var/lib/postgresql/15/main --write-recovery-conf --create-slot --slot=replica_2 --checkpoint=fast":
       'procedures.postgres',
