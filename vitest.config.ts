@@ -36,6 +36,8 @@ const ONLY_IN_ALL = [
   // Run a mirror for each way that it can be used.
   'client/test/mirror/mirror.test.ts',
   'client/test/mirror/reports.test.ts',
+  // Start Python for each way that a request can fail, and that a mirror can be used.
+  'client/test/python/*.test.ts',
   // Request every list as streams of every form.
   'test/conformance/streams.test.ts',
   // Request every list and listing record by record, or wait for a key to end.
@@ -70,6 +72,7 @@ const ONLY_AT_NIGHT = [
   'test/portal/{demo,explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
   // Run each program of the guides, also against services that fail in many ways.
   'test/portal/{copy-examples,examples,failing-programs}.sqlite.test.ts',
+  'test/portal/{postgresql-copy.postgres,recipes.sqlite}.test.ts',
   // Send thousands of random requests, and random import files.
   'test/fuzz/{http-surface,import-format}.test.ts',
   // Imports hundreds of megabytes, built to exhaust memory.
@@ -159,6 +162,11 @@ const TOOLS = existsSync(new URL('tools/node_modules/.package-lock.json', import
   ? 'tools/test'
   : 'tools/not-installed.unit.test.ts';
 
+/** The same for the packages of mcp/. */
+const MCP = existsSync(new URL('mcp/node_modules/.package-lock.json', import.meta.url))
+  ? 'mcp/test'
+  : 'mcp/not-installed.unit.test.ts';
+
 /** The test files of a project, without those of other projects. At night only what `npm run test:all` does not run. */
 function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[] = []) {
   const exclude = [...others, ...LEFT_OUT];
@@ -167,7 +175,7 @@ function filesOf(project: keyof typeof DEFAULT_FOLDERS, others: readonly string[
     const isOfProject = (file: string) => file.startsWith('client/') === (project === 'client');
     return { include: [...ONLY_AT_NIGHT, ...more].filter(isOfProject), exclude };
   }
-  const everything = project === 'client' ? ['client/test'] : ['test', 'convert/test', TOOLS];
+  const everything = project === 'client' ? ['client/test', MCP] : ['test', 'convert/test', TOOLS];
   const folders = isDefaultSet ? DEFAULT_FOLDERS[project] : everything;
   return { include: folders.map((folder) => (folder.endsWith('.ts') ? folder : `${folder}/**/*.test.ts`)), exclude };
 }

@@ -14,7 +14,8 @@ const DIST = join(ROOT, 'dist');
 const SOURCES = [
   '{src,public}/**',
   '*.{ts,json}',
-  '../client/{src/**,examples/**,*.md,*.json,*.js}',
+  '../client/{src/**,examples/**,python/**,*.md,*.json,*.js}',
+  '../mcp/{src/**,*.md,*.json,*.js}',
   '../docs/partner-guide/**',
   '../docs/pictures/*',
   '../docs/openapi.json',
@@ -35,14 +36,16 @@ async function isOutdated(): Promise<boolean> {
 }
 
 async function build(): Promise<void> {
-  const client = await packClient();
+  const [client, server] = [await pack('client'), await pack('mcp')];
   process.env.CLIENT_INTEGRITY = client.integrity;
+  process.env.SERVER_INTEGRITY = server.integrity;
   // Vitest sets NODE_ENV to "test", for which Vite leaves out the search.
   Object.assign(process.env, { ASTRO_TELEMETRY_DISABLED: '1', NODE_ENV: 'production' });
   const astro = await import('astro');
   await astro.build({ root: ROOT, logLevel: 'error' });
   // Astro empties the folder first.
-  await rename(client.tarball, join(DIST, basename(client.tarball)));
+  for (const { tarball } of [client, server]) await rename(tarball, join(DIST, basename(tarball)));
+  await copyFile(join(ROOT, '../client/python/partner_data.py'), join(DIST, 'partner_data.py'));
   await rename(join(DIST, 'pagefind/pagefind.js'), join(DIST, 'pagefind/pagefind.js-index.js'));
   await copyFile(join(ROOT, 'src/search.js'), join(DIST, 'pagefind/pagefind.js'));
   await extractInline();
@@ -50,20 +53,20 @@ async function build(): Promise<void> {
 }
 
 /**
- * Packs the partners' client, since no registry has it.
+ * Packs a package for partners, since no registry has it.
  *
  * @returns the file, and its integrity as in a lock file.
  */
-async function packClient(): Promise<{ tarball: string; integrity: string }> {
+async function pack(name: string): Promise<{ tarball: string; integrity: string }> {
   const folder = join(ROOT, '.astro');
   await mkdir(folder, { recursive: true });
   const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
-  const { stdout } = await promisify(execFile)('npm', args, { cwd: join(ROOT, '../client') });
+  const { stdout } = await promisify(execFile)('npm', args, { cwd: join(ROOT, '..', name) });
   // The build of the package reports before npm does.
   const [packed] = Object.values(
     JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as { filename: string; integrity: string }[],
   );
-  if (packed === undefined) throw new Error(`npm packed no client: ${stdout}`);
+  if (packed === undefined) throw new Error(`npm packed nothing: ${stdout}`);
   return { tarball: join(folder, packed.filename), integrity: packed.integrity };
 }
 

@@ -40,6 +40,8 @@ export interface Installation {
 export interface Dependencies extends Installation {
   /** Packages that only checks, generators and the benchmark need. */
   readonly tools: Installation;
+  /** The server for assistants, which partners install. */
+  readonly mcp: Installation & Pick<Dependencies, 'sources'>;
   /** The text of `docs/dependencies.md`. */
   readonly guide: string;
   /** The sources that run in production, by path, but for those of `convert/`. */
@@ -70,11 +72,14 @@ export function problemsOf(dependencies: Dependencies): string[] {
   return [
     ...installationProblems(dependencies),
     ...installationProblems(dependencies.tools).map((problem) => `tools: ${problem}`),
+    ...installationProblems(dependencies.mcp).map((problem) => `mcp: ${problem}`),
     ...differentVersions(dependencies),
     ...licenseProblems(dependencies),
+    ...licenseProblems(dependencies.mcp),
     ...guideProblems(dependencies),
     ...useProblems(dependencies),
     ...useProblems(dependencies.convert),
+    ...useProblems(dependencies.mcp),
     ...versionProblems(dependencies.convert),
     ...lockedProblems(dependencies.convert.manifest, dependencies.lock, 'convert'),
   ];
@@ -158,7 +163,7 @@ function scriptProblems({ manifest: { allowScripts }, lock }: Installation): str
   ];
 }
 
-function licenseProblems({ lock }: Dependencies): string[] {
+function licenseProblems({ lock }: Installation): string[] {
   return runtimePackages(lock)
     .filter(({ license }) => !alternativesIn(license).some((one) => ACCEPTED_LICENSES.has(one)))
     .map(({ name, version, license }) => `${name} ${version} has a license that is not accepted: ${license || 'none'}`);

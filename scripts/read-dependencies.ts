@@ -15,7 +15,7 @@ export function readDependencies(): Dependencies {
       .filter((name) => /\.[jt]s$/.test(name))
       .map((name) => [`${folder}/${name}`, read(`${folder}/${name}`)]);
   const manifestIn = (folder: string): Manifest =>
-    Object.assign({ dependencies: {} }, JSON.parse(read(`${folder}package.json`))) as Manifest;
+    Object.assign({ dependencies: {}, allowScripts: {} }, JSON.parse(read(`${folder}package.json`))) as Manifest;
   const installationIn = (folder: string): Installation => ({
     manifest: manifestIn(folder),
     lock: JSON.parse(read(`${folder}package-lock.json`)) as Lock,
@@ -23,6 +23,7 @@ export function readDependencies(): Dependencies {
   return {
     ...installationIn(''),
     tools: installationIn('tools/'),
+    mcp: { ...installationIn('mcp/'), sources: Object.fromEntries(sourcesIn('mcp/src')) },
     guide: read('docs/dependencies.md'),
     sources: Object.fromEntries(SOURCES.flatMap(sourcesIn)),
     convert: { manifest: manifestIn('convert/'), sources: Object.fromEntries(sourcesIn('convert/src')) },

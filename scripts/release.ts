@@ -8,7 +8,7 @@ import { ROOT } from './read-dependencies.ts';
 /** The service with its version, as in folders, tags of images and the terminal. */
 const NAMED_VERSION = /(?<=partner-data-service[ :/])\d+\.\d+\.\d+/g;
 
-/** The manifests and lock files of the packages that have the service's version. The client has its own. */
+/** The manifests and lock files of the packages that have the service's version. The client and `mcp/` have their own. */
 const MANIFESTS = ['.', 'convert', 'portal', 'tools'].map((folder) => join(folder, 'package.json'));
 const LOCKS = ['package-lock.json', join('tools', 'package-lock.json')];
 

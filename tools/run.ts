@@ -4,12 +4,16 @@ import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 // `node tools/run.ts PROGRAM …` runs a program of these packages, or a script (.ts) that imports them. Without a program
-// it only checks that they are installed.
+// it only checks that they are installed, and those of mcp/, whose types are checked.
 
 const [program, ...words] = process.argv.slice(2);
 
-if (!existsSync(join(import.meta.dirname, 'node_modules/.package-lock.json'))) {
-  process.stderr.write('The tools of the checks are not installed. Install them with: npm ci --prefix tools\n');
+const missing = (program === undefined ? ['tools', 'mcp'] : ['tools']).find(
+  (folder) => !existsSync(join(import.meta.dirname, '..', folder, 'node_modules/.package-lock.json')),
+);
+
+if (missing !== undefined) {
+  process.stderr.write(`What the checks need is not installed. Install it with: npm ci --prefix ${missing}\n`);
   process.exitCode = 1;
 } else if (program?.endsWith('.ts') === true) {
   // In this process, which gets the signals.

@@ -33,12 +33,17 @@ export interface ChangeFilters {
   readonly limit?: number | undefined;
 }
 
+/** The number of records of each kind that you see, as of a watermark. */
+export type Totals = Readonly<Partial<Record<FeedKind, number>>>;
+
 /** How a listing of changes ended. */
 export interface ChangesEnd {
   /** Whether the listing was complete: drop records of these kinds that it did not have from your copy. */
   readonly reset: boolean;
   /** Save it with the records, and pass it as `updated_since` next time. */
   readonly watermark: string;
+  /** To compare your copy with. Null if the service cannot tell, because something was published during the listing. */
+  readonly totals: Totals | null;
 }
 
 /** Part of a listing of changes. */
@@ -50,6 +55,8 @@ export interface ChangesPiece {
   readonly reset: boolean;
   /** Null until the last piece. */
   readonly watermark: string | null;
+  /** On the last piece, as in `ChangesEnd`. */
+  readonly totals: Totals | null;
 }
 
 /** A piece as it arrived: a change as JSON on each line. */
@@ -74,9 +81,9 @@ export function listChanges(transport: Transport, filters: ChangeFilters, option
   return {
     pieces,
     async *[Symbol.asyncIterator]() {
-      for await (const { data, reset, watermark } of pieces()) {
+      for await (const { data, reset, watermark, totals } of pieces()) {
         yield* data;
-        if (watermark !== null) return { reset, watermark };
+        if (watermark !== null) return { reset, watermark, totals };
       }
       throw new Error('a listing of changes ended without its last piece');
     },
@@ -95,10 +102,11 @@ function parsePiece(text: string): RawPiece {
   const lines = text.split('\n');
   const [last = '', rest] = lines.splice(-2);
   const { meta } = JSON.parse(rest === '' && last.startsWith('{"meta":') ? last : '{}') as {
-    meta?: { next_cursor: string | null; reset: boolean; watermark: string | null };
+    meta?: { next_cursor: string | null; reset: boolean; watermark: string | null; totals?: Totals | null };
   };
   // Exactly one of cursor and watermark is given. Otherwise, a listing would end early, or never.
   const given = [meta?.next_cursor, meta?.watermark].filter((value) => typeof value === 'string');
   if (typeof meta?.reset !== 'boolean' || given.length !== 1) throw new Error('has no last line: it is not whole');
-  return { lines, nextCursor: meta.next_cursor, reset: meta.reset, watermark: meta.watermark };
+  const { next_cursor: nextCursor, reset, watermark, totals = null } = meta;
+  return { lines, nextCursor, reset, watermark, totals };
 }

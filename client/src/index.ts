@@ -1,4 +1,4 @@
-export type { Change, ChangeFilters, ChangeList, ChangesEnd, ChangesPiece } from './changes.ts';
+export type { Change, ChangeFilters, ChangeList, ChangesEnd, ChangesPiece, Totals } from './changes.ts';
 export * from './client.ts';
 export * from './cache.ts';
 export * from './errors.ts';

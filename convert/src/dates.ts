@@ -27,13 +27,9 @@ export function parseTimestamp(text: string): string | null {
 export function readTimestamp(text: string, zone: string | null, field = ''): string {
   const timestamp = parseTimestamp(text);
   if (timestamp !== null) return timestamp;
-  if (!DATE.test(text)) throw new ValueError(`${JSON.stringify(text)} is not an RFC 3339 timestamp or date`, field);
-  if (zone === null) {
-    throw new ValueError(
-      `${JSON.stringify(text)} has no time; name its time zone: --zone, or time_zone in a CSV map`,
-      field,
-    );
-  }
+  if (!DATE.test(text)) throw ValueError.of(text, 'is not an RFC 3339 timestamp or date', field);
+  if (zone === null)
+    throw ValueError.of(text, 'has no time; name its time zone: --zone, or time_zone in a CSV map', field);
   return parseWithFormats(text, ['yyyy-MM-dd'], zone, field);
 }
 
@@ -44,16 +40,15 @@ export function readTimestamp(text: string, zone: string | null, field = ''): st
  * @throws ValueError if the text has none of the formats, is another time in each of two, or is a time that clocks skip.
  */
 export function parseWithFormats(text: string, formats: readonly string[], zone: string, field = ''): string {
-  const quoted = JSON.stringify(text);
   const parsed = formats.map((format) => DateTime.fromFormat(text, format, { zone, locale: 'en-US' }));
   if (formats.some((format, index) => isSkipped(text, format, parsed[index])))
-    throw new ValueError(`${quoted} does not exist in ${zone}, whose clocks skip it`, field);
+    throw ValueError.of(text, `does not exist in ${zone}, whose clocks skip it`, field);
   const times = new Map(parsed.filter(({ isValid }) => isValid).map((time) => [time.toMillis(), time.toUTC()]));
   const [utc, other] = times.values();
-  if (utc === undefined) throw new ValueError(`${quoted} does not have the format ${formats.join(' or ')}`, field);
+  if (utc === undefined) throw ValueError.of(text, `does not have the format ${formats.join(' or ')}`, field);
   if (other !== undefined)
-    throw new ValueError(`${quoted} is a different time in each of the formats ${formats.join(' and ')}`, field);
-  if (utc.year < 0 || utc.year > 9999) throw new ValueError(`${quoted} is not in the years 0 to 9999 in UTC`, field);
+    throw ValueError.of(text, `is a different time in each of the formats ${formats.join(' and ')}`, field);
+  if (utc.year < 0 || utc.year > 9999) throw ValueError.of(text, 'is not in the years 0 to 9999 in UTC', field);
   return toText(utc);
 }
 

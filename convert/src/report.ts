@@ -10,23 +10,28 @@ interface Refusal {
   /** The id of the entry concerned, if it has one. */
   id: string | null;
   reason: string;
+  /** The part of the reason in which equal refusals can differ, such as the value. */
+  value?: string | undefined;
   /** The kinds of the records that it leaves out; if absent, they can be of any. */
   kinds?: readonly Kind[];
 }
 
-/** Refusals that differ only in their place and id, which are those of the first. */
+/** Refusals that differ only in their place, id and value, which are those of the first. */
 interface RefusalGroup extends Refusal {
-  /** The number of refusals, if more than one. */
-  count?: number;
+  /** The number of refusals. */
+  count: number;
   /** The first of their places. */
-  places?: string[];
+  places: string[];
+  /** How often each of their values was refused. */
+  values: Map<string, number>;
 }
 
 /** As an import does, a report lists this many different refusals, and only counts others. */
 const MAX_LISTED = 100;
 
-/** How many places are listed per refusal. */
+/** How many places and values are listed per refusal. */
 const MAX_PLACES = 5;
+const MAX_VALUES = 20;
 
 /** Maximum characters of a listed text, which can repeat input of any length. */
 const MAX_LENGTH = 300;
@@ -67,24 +72,26 @@ export class ConversionReport {
     counts.rows += rows;
   }
 
-  refuse({ file, place, ...others }: Refusal): void {
+  refuse({ file, place, value, ...others }: Refusal): void {
     const entry = JSON.stringify([file, place]);
     if (entry !== this.#lastEntry) this.refused += 1;
     this.#lastEntry = entry;
     const { kinds } = others;
     this.#refusalCount += 1;
     for (const kind of kinds ?? KINDS) this.#refusalsOf.set(kind, (this.#refusalsOf.get(kind) ?? 0) + 1);
+    const general = value === undefined ? others.reason : others.reason.replaceAll(value, '…');
     const [field, reason] = [shortened(others.field), shortened(others.reason)];
-    const key = JSON.stringify([file, field, reason, kinds]);
-    const same = this.#refusals.get(key);
-    if (same !== undefined) {
-      same.count = (same.count ?? 1) + 1;
-      same.places ??= [same.place];
-      if (same.places.length < MAX_PLACES) same.places.push(place);
-    } else if (this.#refusals.size < MAX_LISTED) {
+    const key = JSON.stringify([file, field, shortened(general), kinds]);
+    let group = this.#refusals.get(key);
+    if (group === undefined && this.#refusals.size < MAX_LISTED) {
       const id = others.id === null ? null : shortened(others.id);
-      this.#refusals.set(key, { ...others, file, place, field, id, reason });
+      group = { ...others, file, place, field, id, reason, count: 0, places: [], values: new Map<string, number>() };
+      this.#refusals.set(key, group);
     }
+    if (group === undefined) return;
+    group.count += 1;
+    if (group.places.length < MAX_PLACES) group.places.push(place);
+    if (value !== undefined) add(group.values, value, 1);
   }
 
   /** The refusals as text, one a line; only those that leave out records of a kind, if it is given. */
@@ -93,7 +100,7 @@ export class ConversionReport {
       ({ kinds }) => kind === undefined || kinds === undefined || kinds.includes(kind),
     );
     const count = kind === undefined ? this.#refusalCount : (this.#refusalsOf.get(kind) ?? 0);
-    const others = count - groups.reduce((sum, { count = 1 }) => sum + count, 0);
+    const others = count - groups.reduce((sum, { count }) => sum + count, 0);
     return [...groups.map(describeRefusal), ...(others === 0 ? [] : [`and ${others} others`])];
   }
 
@@ -112,19 +119,24 @@ export class ConversionReport {
   /** The report as JSON; `written` counts the records of each kind. */
   json(written: Readonly<Record<string, number>>): object {
     const counts = { read: sorted(this.#read), merged: this.#merged, written, dropped: sorted(this.#dropped) };
-    return { ...counts, refused: [...this.#refusals.values()], refused_total: this.refused, notes: this.notes };
+    const refused = Array.from(this.#refusals.values(), (one) => ({ ...one, values: sorted(one.values) }));
+    return { ...counts, refused, refused_total: this.refused, notes: this.notes };
   }
 }
 
 /**
  * `uk.json: releases[3] (ocds-1): tender.status: "Primirea" is not a status of OCDS`, and if it is repeated `uk.json:
- * tender.status: "Primirea" is not a status of OCDS (12 times: releases[3], releases[4], …)`.
+ * tender.status: "Primirea" is not a status of OCDS (12 times: releases[3], releases[4], …; "Primirea" 9 times, "Nowy" 3 times)`.
  */
-function describeRefusal({ file, place, field, id, reason, count = 1, places = [] }: RefusalGroup): string {
+function describeRefusal({ file, place, field, id, reason, count, places, values }: RefusalGroup): string {
   const where = count > 1 ? [] : [place, id === null ? '' : `(${id})`].filter((part) => part !== '');
   const described = [file, where.join(' '), field, reason].filter((part) => part !== '').join(': ');
   if (count === 1) return described;
-  return `${described} (${count} times: ${places.filter((one) => one !== '').join(', ')}${count > places.length ? ', …' : ''})`;
+  const listed = [...places.filter((one) => one !== ''), ...(count > places.length ? ['…'] : [])].join(', ');
+  const frequent = [...values].filter(([text]) => text !== 'others').sort(([, a], [, b]) => b - a);
+  const found = frequent.map(([text, times]) => `${text} ${times} times`);
+  const shown = found.length > MAX_VALUES ? [...found.slice(0, MAX_VALUES), '…'] : found;
+  return `${described} (${count} times: ${listed}${found.length > 1 ? `; ${shown.join(', ')}` : ''})`;
 }
 
 /** Without the middle of a long text: a reason begins with the value, and ends with what is accepted. */

@@ -85,6 +85,17 @@ describe('a map with', () => {
     ['a text without a column', contractsOf({ text: 'City' }), /text names no column; write columns in braces/],
     ['a number as none', { none: [0], kinds: {} }, /none must be a string or a list of strings/],
     [
+      'an unknown rule for rows',
+      { kinds: { coops: { file: 'a', fields, rows: { skip: {} } } } },
+      /coops.rows: unknown "skip"; accepted are header_line, skip_if, until/,
+    ],
+    [
+      'a text as the header line',
+      { kinds: { coops: { file: 'a', fields, rows: { header_line: '4' } } } },
+      /rows.header_line must be the number of a row in a spreadsheet/,
+    ],
+    ['a description of a text', contractsOf({ column: 'L', description: 'D' }), /description is for NIGP codes only/],
+    [
       'two sources',
       { kinds: { coops: { file: 'a', fields: { id: { column: 'Id', constant: 1 }, name: 'N' } } } },
       /must have one of/,
@@ -99,7 +110,7 @@ describe('a map with', () => {
       path,
       '\uFEFFBid Number,Bid Title,Bid Status,Due Date,Department,Fax\n7,Salt,Open,3/1/2026 2:30 PM,Works,1\n',
     );
-    const sketch = await sketchMap(path, FIELDS);
+    const { map: sketch } = await sketchMap([path], FIELDS);
     expect(sketch).toMatchObject({
       kinds: {
         solicitations: {
@@ -131,7 +142,7 @@ describe('a map with', () => {
         ...[...rows, '300,Salt,Advertised,TBD,Works', '301,Salt,CLOSED,soon,Works'],
       ].join('\n'),
     });
-    const sketch = await sketchMap(path, FIELDS);
+    const { map: sketch } = await sketchMap([path], FIELDS);
     const mark = '(choose one of draft, open, closed, awarded, cancelled)';
     expect(sketch).toMatchObject({
       time_zone: '(choose a time zone, such as America/Chicago)',
@@ -156,7 +167,7 @@ describe('a map with', () => {
   test.each([';', '\t', '|'])('a sketch finds the delimiter %j', async (delimiter) => {
     const content = '"Contract, Title"_Contract Number_Agency\nSalt_C-1_Works, Streets\n';
     const [path = ''] = filesOf({ 'c.csv': content.replaceAll('_', delimiter) });
-    expect(await sketchMap(path, FIELDS)).toMatchObject({
+    expect((await sketchMap([path], FIELDS)).map).toMatchObject({
       kinds: {
         contracts: { delimiter, fields: { id: { id_from: ['Contract Number'] }, name: 'Contract, Title' }, ignore: [] },
       },
@@ -168,17 +179,17 @@ describe('a map with', () => {
       'contracts.csv': 'Contract Number,Vendor Number,Vendor Name,Expires\nC-1,7,Acme,\n',
       'bids.csv': 'Bid Number,Postal Code,Post Code,Date Posted,Due Date\n1,61602,61602,,\n',
     });
-    expect(await sketchMap(contracts, FIELDS)).toMatchObject({
+    expect((await sketchMap([contracts], FIELDS)).map).toMatchObject({
       kinds: { contracts: { fields: { supplier_ids: { id_from: ['Vendor Name'] } } } },
     });
-    expect(await sketchMap(bids, FIELDS)).toMatchObject({
+    expect((await sketchMap([bids], FIELDS)).map).toMatchObject({
       kinds: { solicitations: { fields: { open_at: 'Date Posted' }, ignore: ['Postal Code', 'Post Code'] } },
     });
   });
 
   test('a sketch looks up the states of suppliers that are no codes', async () => {
     const [path = ''] = filesOf({ 'v.csv': 'Vendor No,Company Name,States\n1,Acme,IL;Ohio\n2,Bolt,il\n' });
-    expect(await sketchMap(path, FIELDS)).toMatchObject({
+    expect((await sketchMap([path], FIELDS)).map).toMatchObject({
       kinds: {
         suppliers: {
           fields: {
@@ -201,7 +212,8 @@ describe('a map with', () => {
     ['Account Number,Bid Title,Vendor,End Date', CHOOSE_COLUMN, 'End Date'],
   ])('of %s, a sketch takes %s as id, never the number of something else', async (header, id, closeAt) => {
     const [path = ''] = filesOf({ 'table.csv': `${header}\n${header.replaceAll(/[^,]+/g, 'x')}\n` });
-    const { kinds } = (await sketchMap(path, FIELDS)) as { kinds: Record<string, { fields: Record<string, unknown> }> };
+    const { map } = await sketchMap([path], FIELDS);
+    const { kinds } = map as { kinds: Record<string, { fields: Record<string, unknown> }> };
     const { fields } = kinds['solicitations'] ?? kinds['contracts'] ?? { fields: {} };
     expect(fields).toMatchObject({ id: { id_from: [id] } });
     if (kinds['solicitations'] === undefined) return;
@@ -218,7 +230,7 @@ describe('a map with', () => {
         'C-2,Fire,Works,Bolt,Elgin,IL,b@bolt.example,TBD',
       ].join('\n'),
     });
-    const sketch = await sketchMap(path, FIELDS);
+    const { map: sketch } = await sketchMap([path], FIELDS);
     expect(sketch).toMatchObject({
       none: ['N/A', 'TBD'],
       kinds: {
@@ -237,5 +249,70 @@ describe('a map with', () => {
     });
     const filledIn = JSON.stringify(sketch).replace('(choose a time zone, such as America/Chicago)', 'UTC');
     expect(parseMap(filledIn, 'sketch', FIELDS).files).toHaveLength(1);
+  });
+
+  test('a sketch of several exports finds encodings, delimiters, column names, subtotals and ends, and says so', async () => {
+    const contracts = [
+      ['Active contracts'],
+      ['As of:', '11/23/2026', '', 'By:', 'jdoe'],
+      [],
+      ['Contract No', 'Title', 'Department', 'Vendor Name', 'Expires', ''],
+      ...[7, 8, 9].map((number) => [`C-${number}`, `Caf\u00e9 ${number}`, 'Works', 'Pe\u00f1a, Sons', '1/5/2027', '']),
+      ['Subtotal: 3', '', '', '', '', ''],
+      ['Contract No', 'Title', 'Department', 'Vendor Name', 'Expires', ''],
+      ['C-10', 'Salt', 'Fire', 'Acme', '', ''],
+      ['Total: 4 rows', '', '', '', '', ''],
+      ['Prepared for the board'],
+    ];
+    const bids =
+      'Bid Number,Bid Title,Department,Open Date,NIGP Code,NIGP Description\n1,Salt,Works,3/1/2026,05-20,Abrasives\n';
+    const more = ['Bid Number,Bid Title,Department,Closing', '2,"Sa\nlt",Works,3/1/2026', 'Total bids: 1'].join('\n');
+    const paths = filesOf({
+      'contracts.csv': Buffer.from(contracts.map((cells) => cells.join(';')).join('\r\n'), 'latin1'),
+      ...{ 'bids.csv': bids, 'more.csv': more },
+    });
+    const { map, remarks } = await sketchMap(paths, FIELDS);
+    expect(map).toMatchObject({
+      kinds: {
+        contracts: {
+          ...{ file: 'contracts.csv', encoding: 'windows-1252', delimiter: ';' },
+          rows: {
+            skip_if: { 'Contract No': ['Subtotal: *'] },
+            until: { 'Contract No': 'Total: * rows' },
+          },
+        },
+        solicitations: [
+          {
+            fields: {
+              created_at: { column: 'Open Date', format: 'M/d/yyyy' },
+              nigp_codes: { column: 'NIGP Code', separator: ';', description: 'NIGP Description' },
+            },
+          },
+          { file: 'more.csv', rows: { until: { 'Bid Number': 'Total bids: *' } } },
+        ],
+      },
+    });
+    expect(remarks).toEqual([
+      'contracts.csv: The column names are in row 4; what is above is left out.',
+      'contracts.csv: Check the letters, which are read as windows-1252: "Caf\u00e9 7", "Caf\u00e9 8", "Caf\u00e9 9".',
+    ]);
+    const filledIn = JSON.stringify(map)
+      .replace('(choose a time zone, such as America/Chicago)', 'UTC')
+      .replaceAll('"(choose true or false)"', 'false')
+      .replaceAll(CHOOSE_COLUMN, 'Closing')
+      .replace(/"\(choose one of [^"]*"/, '"open"');
+    expect(() => parseMap(filledIn, 'sketch', FIELDS)).not.toThrow();
+  });
+
+  test('a sketch takes a subtotal that is like the last line for no end', async () => {
+    const rows = ['Contract No,Title,Agency', 'C-1,Salt,Works', 'Total,,', 'C-2,Sand,Fire', 'Total,,'];
+    expect((await sketchMap(filesOf({ 'c.csv': rows.join('\n') }), FIELDS)).map).toMatchObject({
+      kinds: { contracts: { rows: { skip_if: { 'Contract No': ['Total'] } } } },
+    });
+  });
+
+  test('a sketch refuses columns that are named twice', async () => {
+    const [path = ''] = filesOf({ 'c.csv': 'Contract No,Title,Phone,Phone,,\nC-1,Salt,1,2,,\n' });
+    await expect(sketchMap([path], FIELDS)).rejects.toThrow(`${path} has the column "Phone" twice`);
   });
 });

@@ -106,6 +106,13 @@ describe('what is left if refused records are skipped', () => {
     expect(records('contracts')).toMatchObject([{ name: 'Hoses' }]);
   });
 
+  test('is no contract of which one row is torn apart', async () => {
+    const { records, refusals } = await converted([ACME, OTHER, 'C-1,Salt,Works,Bolt', HEADER]);
+    expect(refusals).toEqual(['c.csv: row 4: has 4 cells for 9 columns; correct it, or leave it out by "rows"']);
+    expect(records('contracts')).toMatchObject([{ name: 'Hoses' }]);
+    expect(records('suppliers')).toMatchObject([{ name: 'Acme' }]);
+  });
+
   test('is all that a refused row says of a supplier', async () => {
     const rows = [OTHER.replace('a@acme.example', ''), ACME.replace('Salt', '')];
     const { records, report } = await converted(rows);

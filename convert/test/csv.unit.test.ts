@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { sketchMap } from '../src/csv/sketch-map.ts';
 import { convertedCsv, FIELDS, filesOf } from './convert.ts';
@@ -67,11 +68,101 @@ describe('encodings', () => {
     expect(records('coops').map(({ name }) => name)).toEqual(['Pe\u00F1a', 'Pe\u00E9a']);
   });
 
-  test('Windows-1252, which would make names equal, is refused with what to do', async () => {
-    const content = Buffer.from(text, 'latin1');
-    const message = 'coops.csv cannot be read: it is not UTF-8; save it as "CSV UTF-8"';
-    await expect(convertedCsv(coops, { 'coops.csv': content })).rejects.toThrow(message);
-    await expect(sketchMap(filesOf({ 'coops.csv': content })[0] ?? '', FIELDS)).rejects.toThrow(message);
+  test.each([
+    ['windows-1252', Buffer.from('Id,Name\nco_1,\x93Pe\u00f1a\x94\n', 'latin1'), '\u201cPe\u00f1a\u201d'],
+    ['macintosh', Buffer.from('Id,Name\nco_1,Pe\x96a\n', 'latin1'), 'Pe\u00f1a'],
+    ['windows-1252', Buffer.from('\uFEFFId,Name\nco_1,Pe\u00f1a\n'), 'Pe\u00f1a'],
+  ])('%s is read if the map names it, unless a byte order mark says otherwise', async (encoding, content, name) => {
+    const map = { kinds: { coops: { ...coops.kinds.coops, encoding } } };
+    const { records } = await convertedCsv(map, { 'coops.csv': content });
+    expect(records('coops')).toMatchObject([{ name }]);
+  });
+
+  test('no other encoding than that of the map is read, which would change names', async () => {
+    const named = { kinds: { coops: { ...coops.kinds.coops, encoding: 'windows-1252' } } };
+    await expect(convertedCsv(named, { 'coops.csv': Buffer.from(text) })).rejects.toThrow(
+      'coops.csv cannot be read: it is UTF-8; leave out "encoding"',
+    );
+    await expect(convertedCsv(coops, { 'coops.csv': Buffer.from(text, 'latin1') })).rejects.toThrow(
+      'coops.csv cannot be read: it is not UTF-8; save it as "CSV UTF-8", or name its encoding in the map, such as',
+    );
+  });
+
+  test.each([
+    ['an archive or a workbook', Buffer.from('PK\x03\x04\x14\0\0\0')],
+    ['an archive or a workbook', Buffer.from('d0cf11e0a1b11ae1', 'hex')],
+    ['an archive or a workbook', gzipSync(text)],
+    ['HTML or XML', Buffer.from('\uFEFF\n<!DOCTYPE html><title>Log in</title>')],
+    ['JSON', Buffer.from('[{"Id": "co_1"}]')],
+  ])('%s is refused as no CSV, whatever its name', async (format, content) => {
+    await expect(convertedCsv(coops, { 'coops.csv': content })).rejects.toThrow(`cannot be read: it is ${format}`);
+    await expect(sketchMap(filesOf({ 'coops.csv': content }), FIELDS)).rejects.toThrow(
+      'no CSV; save it as "CSV UTF-8"',
+    );
+  });
+});
+
+describe('rows', () => {
+  const coops = (others: object): object => ({
+    kinds: { coops: { file: 'c.csv', fields: { id: 'Id', name: 'Name' }, ignore: ['Type', 'Fee'], ...others } },
+  });
+  const EXPORT = [
+    'Co-ops;as of 11/23/2026',
+    '',
+    'Id;Name;Type;Fee;',
+    'co_1;Salt, bulk;Active;1;',
+    'Subtotal;;;1;',
+    'co_2;Sand;CLOSED;1;',
+    'co_3;Grit;Active;1;',
+    'Total: 3;;;3;',
+    'Printed by Fin; page 1;',
+  ].join('\r\n');
+  const RULES = { skip_if: { Type: ['closed', 'Draft *'], Id: 'sub*' }, until: { Id: 'TOTAL: *' } };
+
+  test('that are no records are left out by the map, and counted', async () => {
+    const { records, refusals, report } = await convertedCsv(coops({ rows: RULES }), { 'c.csv': EXPORT });
+    expect(refusals).toEqual([]);
+    expect(records('coops').map(({ name }) => name)).toEqual(['Salt, bulk', 'Grit']);
+    expect(report['read']).toEqual({ 'rows of c.csv': 2 });
+    expect(report['dropped']).toEqual({
+      'rows of c.csv above its column names': 1,
+      'rows of c.csv from rows.until on': 2,
+      'rows of c.csv that rows.skip_if leaves out': 2,
+    });
+  });
+
+  test('are refused if the end of the table is missing, as of a file that was cut short', async () => {
+    const { refusals } = await convertedCsv(coops({ rows: RULES }), { 'c.csv': EXPORT.replace(/Total[^]*/, '') });
+    expect(refusals).toEqual(['c.csv: has no line like rows.until; it could be cut short']);
+  });
+
+  test('are refused if they are records below what the map takes for the end', async () => {
+    const map = coops({ rows: { until: { Id: '*total*' } } });
+    expect((await convertedCsv(map, { 'c.csv': EXPORT })).refusals).toEqual([
+      'c.csv: is below rows.until, but mostly filled; leave subtotals out by rows.skip_if (2 times: row 6, row 7)',
+    ]);
+  });
+
+  test('begin below the line of column names that the map names', async () => {
+    const content = 'Id,Name,Type,Fee\n(code),(text),,\nId,Name,Type,Fee\nco_1,Salt,,\n';
+    const { records } = await convertedCsv(coops({ rows: { header_line: 3 } }), { 'c.csv': content });
+    expect(records('coops')).toMatchObject([{ id: 'co_1' }]);
+    await expect(convertedCsv(coops({ rows: { header_line: 9 } }), { 'c.csv': content })).rejects.toThrow(
+      'c.csv has no row 9, of column names',
+    );
+  });
+
+  test('that could be torn apart or moved are refused, and can be left out', async () => {
+    const content = 'Id,Name,Type,Fee,\nco_1,Salt,,\nco_2,Sand,,,,x\nco_3,Grit,,,x\nco_4,Lime,,,,,\n';
+    const { records, refusals } = await convertedCsv(coops({}), { 'c.csv': content });
+    expect(refusals).toEqual([
+      'c.csv: row 2: has 4 cells for 5 columns; correct it, or leave it out by "rows"',
+      'c.csv: row 3: has 6 cells for 5 columns; correct it, or leave it out by "rows"',
+      'c.csv: row 4: has text in a column without a name; name it, or ignore ""',
+    ]);
+    expect(records('coops')).toMatchObject([{ name: 'Lime' }]);
+    const map = coops({ rows: { skip_if: { Id: ['co_1', 'co_2'] } }, ignore: ['Type', 'Fee', ''] });
+    expect((await convertedCsv(map, { 'c.csv': content })).refusals).toEqual([]);
   });
 });
 
@@ -178,11 +269,35 @@ describe('cells', () => {
     const content = (codes: string): Record<string, string> => ({
       'bids.csv': `No,Title,Status,Posted,Codes\nB1,Salt,Awarded,03/01/2026 2:30 PM,${codes}\n`,
     });
-    const { records } = await convertedCsv(map, content('920-45; 962 58; 92045;005'));
-    const codes = ['92045', '96258', '005'].map((code) => ({ code, description: '' }));
+    const { records } = await convertedCsv(map, content('920-45; 962 58; 92045;005;05-20; 5'));
+    const codes = ['92045', '96258', '005', '00520'].map((code) => ({ code, description: '' }));
     expect(records('solicitations')).toMatchObject([{ nigp_codes: codes }]);
     expect((await convertedCsv(map, content('920-4'))).refusals).toEqual([
       'bids.csv: row 2: nigp_codes: column "Codes": "920-4" is not an NIGP code of 3, 5, 7 or 11 digits; hyphens and spaces between them are left out',
+    ]);
+  });
+
+  test('NIGP codes have their descriptions from another column, which other rows can add', async () => {
+    const map = bids({ nigp_codes: { column: 'Codes', separator: ';', description: 'Of' } });
+    const content = (...cells: string[]): Record<string, string> => ({
+      'bids.csv': `No,Title,Status,Posted,Codes,Of\n${cells.map((one) => `B1,Salt,Awarded,03/01/2026 2:30 PM,${one}\n`).join('')}`,
+    });
+    const { records, refusals } = await convertedCsv(
+      map,
+      content('5-20;920,Grit;Data', '005,', '005,Salt; fine', '920,DATA'),
+    );
+    expect(refusals).toEqual([]);
+    expect(records('solicitations')).toMatchObject([
+      {
+        nigp_codes: [
+          { code: '005', description: 'Salt; fine' },
+          { code: '00520', description: 'Grit' },
+          { code: '920', description: 'Data' },
+        ],
+      },
+    ]);
+    expect((await convertedCsv(map, content('005;920,Salt'))).refusals).toEqual([
+      'bids.csv: row 2: nigp_codes: column "Codes": has 2 codes, but 1 descriptions',
     ]);
   });
 

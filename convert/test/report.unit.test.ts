@@ -14,6 +14,23 @@ test('equal refusals are one, with their number and the first places', () => {
   expect(report.json({})).toMatchObject({ refused: [{}, { count: 7, places: { length: 5 } }], refused_total: 7 });
 });
 
+test('refusals that differ only in their values are one, with the most frequent values first', () => {
+  const report = new ConversionReport();
+  for (const [index, letter] of ['A', 'B', 'B', 'C', ...Array.from({ length: 40 }, (_, at) => `D${at}`)].entries()) {
+    const value = JSON.stringify(letter);
+    report.refuse({ ...refusal, place: `row ${index + 2}`, reason: `${value} is not a status`, value });
+  }
+  const [line, ...others] = report.describeRefusals();
+  expect(others).toEqual([]);
+  expect(line).toMatch(
+    /^a\.csv: status: "A" is not a status \(44 times: row 2, .*row 6, …; "B" 2 times, "A" 1 times, .*, "D16" 1 times, …\)$/,
+  );
+  expect(report.json({})).toMatchObject({
+    refused: [{ count: 44, values: { '"A"': 1, '"B"': 2 } }],
+    refused_total: 44,
+  });
+});
+
 test('counts the records that several rows gave, and these rows', () => {
   const report = new ConversionReport();
   report.merged('contracts', 2);

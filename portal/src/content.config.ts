@@ -20,7 +20,8 @@ const guides: Loader = {
     const load = async (file: string): Promise<void> => {
       const fileURL = new URL(file, project);
       const markdown = await readFile(fileURL, 'utf8');
-      const { title, body } = readGuide(file, markdown, process.env.CLIENT_INTEGRITY);
+      const { CLIENT_INTEGRITY: client = '', SERVER_INTEGRITY: server = '' } = process.env;
+      const { title, body } = readGuide(file, markdown, { client, server });
       const id = slugOf(file);
       const filePath = relative(fileURLToPath(config.root), fileURLToPath(fileURL));
       const data = await context.parseData({

@@ -4,17 +4,18 @@ import { posix } from 'node:path';
 const GUIDES_DIRECTORY = 'docs/partner-guide';
 
 /** The files that become pages. */
-export const GUIDES_PATTERN = `{${GUIDES_DIRECTORY}/**,client}/*.md`;
+export const GUIDES_PATTERN = `{${GUIDES_DIRECTORY}/**,client,mcp}/*.md`;
 
-/** The client's package contains its own guides. */
+/** The packages contain their own guides. */
 const SLUGS: Readonly<Record<string, string>> = {
   [`${GUIDES_DIRECTORY}/README.md`]: 'index',
   'client/README.md': 'guides/client',
   'client/MIRROR.md': 'guides/mirror',
+  'mcp/README.md': 'guides/assistants',
 };
 
-/** A line of a guide that only the site replaces: a built client cannot contain its own hash. */
-const INTEGRITY = '<!-- integrity of the client -->\n';
+/** A line of a guide that only the site replaces: a built package cannot contain its own hash. */
+const INTEGRITY = /<!-- integrity of the (client|server) -->\n/;
 
 /** A guide's entry in the sidebar. */
 interface Item {
@@ -43,6 +44,8 @@ export const SIDEBAR = [
       guide('loading', 'Load it into…'),
       guide('searching', 'Searching'),
       guide('syncing', 'Keeping a copy'),
+      guide('postgresql', 'A copy in PostgreSQL'),
+      guide('recipes', 'Recipes'),
     ],
   },
   {
@@ -50,6 +53,8 @@ export const SIDEBAR = [
     items: [
       { label: 'Client', slug: slugOf('client/README.md') },
       { label: 'Mirror', slug: slugOf('client/MIRROR.md') },
+      guide('python', 'Python'),
+      { label: 'Assistants', slug: slugOf('mcp/README.md') },
     ],
   },
   {
@@ -100,10 +105,14 @@ const PATHS = ['/docs', '/docs/reference', '/docs/explorer', '/openapi.json', '/
  * Splits a guide, which is also readable in the repository, into its title and a body for the site: links to files
  * become links to pages.
  *
- * @param integrity the hash of the client's package, which the site shows
+ * @param integrity the hashes of the packages, which the site shows
  * @throws Error if the guide has no title or links to a file that the site does not have
  */
-export function readGuide(file: string, markdown: string, integrity = ''): { title: string; body: string } {
+export function readGuide(
+  file: string,
+  markdown: string,
+  integrity: Readonly<Record<string, string>> = {},
+): { title: string; body: string } {
   const [, title, text] = /^# (.+)\n([^]*)$/.exec(markdown) ?? [];
   if (title === undefined || text === undefined) throw new Error(`${file} does not begin with a title`);
   const body = text
@@ -111,7 +120,8 @@ export function readGuide(file: string, markdown: string, integrity = ''): { tit
     .replaceAll(/!\[.*\]\(.*-light\.png\)/g, (picture) => `${picture} ${picture.replace('-light.', '-dark.')}`)
     .replace(
       INTEGRITY,
-      () => `Its integrity, as npm records it in your lock file:\n\n\`\`\`text\n${integrity}\n\`\`\`\n`,
+      (_line, name: string) =>
+        `Its integrity, as npm records it in your lock file:\n\n\`\`\`text\n${integrity[name] ?? ''}\n\`\`\`\n`,
     )
     .replaceAll(
       /\[([^\]]+)\]\((?!https?:|#)([^)#]+)(#[^)]+)?\)/g,

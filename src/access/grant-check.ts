@@ -1,15 +1,16 @@
 import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { isOneOf } from '../database/statement.ts';
-import type { Kind } from '../kinds.ts';
+import { INDEXED_KINDS, isIndexed, type IndexedKind, type Kind } from '../kinds.ts';
 import { parseStoredKinds } from './partner-records.ts';
 import { awaitByOwner, byOwner, listOwners, type OwnerIds } from './visibility/owners.ts';
 import { OWNERS, type Owner } from './visibility/rules.ts';
-import { ownsShown } from './visibility/scope-sql.ts';
+import { countShown } from './visibility/scope-sql.ts';
 
-/** A partner that sees only what it was granted, not everything. */
+/** A partner and what it was granted. */
 export interface GrantedPartner extends OwnerIds {
   readonly name: string;
+  readonly everything: boolean;
   /** Null for all kinds. */
   readonly kinds: readonly Kind[] | null;
 }
@@ -21,13 +22,12 @@ export interface IdleGrants extends OwnerIds {
   readonly seesNothing: boolean;
 }
 
-/** All partners with individual grants only, also without any, by name. Reads `access` alone, all of its grants. */
+/** All partners, also without grants, by name. Reads `access` alone, all of its grants. */
 export async function listGrantedPartners({ kysely }: Database): Promise<GrantedPartner[]> {
   const rows = await kysely
     .selectFrom('access.partners as partner')
     .leftJoin('access.grants as granted', 'granted.partner_id', 'partner.id')
-    .select(['partner.name', 'partner.kinds', 'granted.kind', 'granted.resource_id as id'])
-    .where('partner.everything_since', 'is', null)
+    .select(['partner.name', 'partner.kinds', 'partner.everything_since', 'granted.kind', 'granted.resource_id as id'])
     .where('partner.deleted_at', 'is', null)
     .orderBy('partner.name')
     .orderBy('granted.resource_id')
@@ -36,6 +36,7 @@ export async function listGrantedPartners({ kysely }: Database): Promise<Granted
     Map.groupBy(rows, ({ name }) => name),
     ([name, grants]) => ({
       name,
+      everything: (grants[0]?.everything_since ?? null) !== null,
       kinds: parseStoredKinds(grants[0]?.kinds ?? null),
       ...byOwner((owner) => grants.flatMap(({ kind, id }) => (kind === owner && id !== null ? id : []))),
     }),
@@ -43,62 +44,46 @@ export async function listGrantedPartners({ kysely }: Database): Promise<Granted
 }
 
 /**
- * The partners among these whose grants do not all have an effect. Reads `catalog` alone: a few index entries for each
- * granted lead entity and coop, however many partners have it and records it owns.
+ * The partners among these, without those that see everything, whose grants do not all have an effect. Reads `catalog`
+ * alone.
  */
-export async function findIdleGrants(database: Database, partners: readonly GrantedPartner[]): Promise<IdleGrants[]> {
+export async function findIdleGrants(database: Database, all: readonly GrantedPartner[]): Promise<IdleGrants[]> {
+  const partners = all.filter(({ everything }) => !everything);
   const stored = await awaitByOwner((owner, grants) =>
-    readOwners(database, owner, new Set(partners.flatMap((partner) => partner[grants]))),
+    countShownBy(database, owner, [...new Set(partners.flatMap((partner) => partner[grants]))]),
   );
   const idle = partners.map((partner): IdleGrants => {
-    const owners = listOwners(partner).map(({ owner, id }) => stored[OWNERS[owner].grants].get(id));
+    const { name, kinds } = partner;
+    const shown = listOwners(partner).map(({ owner, id }) => stored[OWNERS[owner].grants].get(id));
     return {
-      partner: partner.name,
+      partner: name,
       ...byOwner((_, grants) => partner[grants].filter((id) => !stored[grants].has(id))),
-      seesNothing: seesNothing(partner, owners),
+      seesNothing: (kinds?.some(isIndexed) ?? true) && shown.every((each) => kindsShown(kinds, each).length === 0),
     };
   });
-  return idle.filter(isIdle);
+  return idle.filter((grants) => grants.seesNothing || listOwners(grants).length > 0);
 }
 
-/** Whether one of them has no effect, or all of them together. */
-export function isIdle(grants: IdleGrants): boolean {
-  return grants.seesNothing || listOwners(grants).length > 0;
-}
+/** How many records of each kind a grant shows. */
+export type ShownRecords = Readonly<Record<IndexedKind, number>>;
 
-/** The kinds of which the grant of an owner shows records. */
-interface OwnedKinds {
-  /** Contracts, and so suppliers. */
-  readonly contracts: boolean;
-  readonly solicitations: boolean;
-}
-
-/** Served by the primary keys, and the indexes of contracts and solicitations on their owners. */
-async function readOwners(
+/** What the grants of these lead entities or coops show, without those that the catalog does not contain. */
+export async function countShownBy(
   { engine, kysely }: Database,
   owner: Owner,
-  ids: ReadonlySet<string>,
-): Promise<Map<string, OwnedKinds>> {
-  if (ids.size === 0) return new Map();
+  ids: readonly string[],
+): Promise<Map<string, ShownRecords>> {
+  if (ids.length === 0) return new Map();
   const id = sql.ref('owner.id');
-  const { rows } = await sql<{ id: string; contracts: unknown; solicitations: unknown }>`
-    select ${id} as id, ${ownsShown('contracts', owner, id)} as contracts,
-      ${ownsShown('solicitations', owner, id)} as solicitations
-    from ${sql.table(OWNERS[owner].table)} as owner where ${isOneOf(engine, id, [...ids])}`.execute(kysely);
-  // SQLite's booleans are numbers.
-  const toOwned = (row: (typeof rows)[number]): OwnedKinds => {
-    return { contracts: Boolean(row.contracts), solicitations: Boolean(row.solicitations) };
-  };
-  return new Map(rows.map((row) => [row.id, toOwned(row)]));
+  const counts = INDEXED_KINDS.map((kind) => sql`${countShown(kind, owner, id)} as ${sql.ref(kind)}`);
+  const { rows } = await sql<{ id: string } & ShownRecords>`select ${id} as id, ${sql.join(counts)}
+    from ${sql.table(OWNERS[owner].table)} as owner where ${isOneOf(engine, id, ids)}`.execute(kysely);
+  return new Map(rows.map(({ id: found, ...shown }) => [found, shown]));
 }
 
-function seesNothing({ kinds }: GrantedPartner, owners: readonly (OwnedKinds | undefined)[]): boolean {
-  const mayRequest = (kind: Kind): boolean => kinds?.includes(kind) ?? true;
-  const [contracts, solicitations] = [mayRequest('contracts') || mayRequest('suppliers'), mayRequest('solicitations')];
-  if (!contracts && !solicitations) return false;
-  return !owners.some(
-    (owner) => owner !== undefined && ((contracts && owner.contracts) || (solicitations && owner.solicitations)),
-  );
+/** Of the kinds that a partner can request, those of which there are records. */
+export function kindsShown(kinds: readonly Kind[] | null, shown: ShownRecords | null | undefined): IndexedKind[] {
+  return INDEXED_KINDS.filter((kind) => (kinds?.includes(kind) ?? true) && (shown?.[kind] ?? 0) > 0);
 }
 
 const MAX_LISTED = 5;

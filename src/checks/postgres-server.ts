@@ -76,8 +76,7 @@ export async function readAbilities({ kysely }: Database) {
     select place as table, privilege,
       has_schema_privilege(relnamespace, 'usage') and has_table_privilege(pg_class.oid, privilege) as "isHeld",
       privilege = 'select' and place <> 'access.audit' or place in ('access.usage', 'access.settings') as "toServe",
-      privilege = 'select' or place not in ('access.usage', 'access.settings', 'access.migrations',
-        'catalog.migrations') as "forCommands"
+      privilege = 'select' or place not in ('access.usage', 'access.migrations', 'catalog.migrations') as "forCommands"
     from pg_catalog.pg_class
     join pg_catalog.pg_namespace on pg_namespace.oid = relnamespace and nspname in ('catalog', 'access')
     cross join unnest(array['select', 'insert']) as privilege

@@ -1,8 +1,9 @@
 import { styleText } from 'node:util';
 import tab from '@bomb.sh/tab/commander';
-import { Command, CommanderError, Option } from 'commander';
+import { Argument, Command, CommanderError, Option } from 'commander';
 import manifest from '../../package.json' with { type: 'json' };
 import { withoutKeys } from '../access/keys.ts';
+import { KINDS_AS_LISTED } from '../kinds.ts';
 import { printable } from '../printable.ts';
 import type { RecoverOptions } from './actions/recovery.ts';
 import {
@@ -121,7 +122,7 @@ addCommand(convert, 'ocds', 'convert releases and records of the Open Contractin
 addCommand(convert, 'csv', 'convert CSV files by a map of their columns')
   .option('--map <file>', 'JSON that says which column is which field')
   .option('--out <dir>', 'directory to write')
-  .option('--sketch <file>', 'print a first map of this CSV file, to be edited')
+  .option('--sketch <file...>', 'print a first map of these CSV files, to be edited')
   .option('--skip-refused', 'write the rest even if something was refused')
   .action(run(async () => (await convertActions()).convertFromCsv));
 
@@ -130,6 +131,13 @@ program.commandsGroup('Partners and keys:');
 addPartnerCommands(program);
 addFindCommand(program);
 addKeyCommands(program);
+
+addCommand(program, 'explain', 'explain whether a partner sees a record, why, and what would show it')
+  .argument('<partner>', 'its name')
+  .addArgument(new Argument('<kind>', 'the kind of the record').choices(KINDS_AS_LISTED))
+  .argument('<id>', 'its id; also the ref of a solicitation, the abbreviation of a certification')
+  .addHelpText('after', '\nExit code: 0 if the partner sees the record, 1 if it does not, 2 if that is unknown.')
+  .action(onDatabase(async () => (await import('./actions/explain.ts')).explainRecord, undefined, NO_RESULT));
 
 addCommand(program, 'usage', 'show the requests of partners by day')
   .argument('[name]', 'only this partner, by key and endpoint')
@@ -274,7 +282,7 @@ export async function runProgram(): Promise<void> {
       `error: cannot write the output: ${error.message}. Changes that the command made, if any, were not undone. If a ` +
         'key was lost, revoke it and issue another\n',
     );
-    process.exit(/^(diff\b|key find$)/.test(program.args.join(' ')) ? NO_RESULT : 1);
+    process.exit(/^(diff\b|explain\b|key find$)/.test(program.args.join(' ')) ? NO_RESULT : 1);
   });
   // A broken stderr does not fail the command.
   process.stderr.on('error', () => undefined);

@@ -41,6 +41,13 @@ export function lastScope(partnerId: RawBuilder<unknown>): RawBuilder<EventName>
     where what = 'scope' and partner_id = ${partnerId} order by at desc limit 1), '')`;
 }
 
+/** The setting that has when an import last found nothing new. */
+export const CHECKED_AT = 'data_checked_at';
+
+/** When an import found nothing new in the present catalog, the last time; null if none has. */
+export const checkedAt: RawBuilder<string | null> = sql<string | null>`(select value from access.settings
+  where name = ${sql.lit(CHECKED_AT)} and value > coalesce((select max(at) from access.events where partner_id is null), ''))`;
+
 export async function readRevision(kysely: Kysely<Tables>): Promise<Revision> {
   const { rows } = await sql.raw<{ revision: Revision }>(READ_REVISION).execute(kysely);
   return rows[0]?.revision ?? '';

@@ -76,7 +76,7 @@ export async function registerPortal(
     root: SITE,
     prefix: DOCS_PATH,
     wildcard: false,
-    globIgnore: ['**/*.html', '**/*.md', '**/*.txt', '**/*.br', '**/*.gz'],
+    globIgnore: ['**/*.html', '**/*.md', '**/*.txt', '**/*.py', '**/*.br', '**/*.gz'],
     index: false,
     preCompressed: true,
     acceptRanges: false,
@@ -90,7 +90,7 @@ export async function registerPortal(
   });
   for (const file of readdirSync(SITE, { recursive: true, encoding: 'utf8' })) {
     if (file.endsWith('index.html')) registerPage(app, file);
-    if (file.endsWith('.md') || file.endsWith('.txt')) registerText(app, file, publicUrl);
+    if (/\.(md|txt|py)$/.test(file)) registerText(app, file, publicUrl);
   }
   // Paths used by people who know only the host name, or who trim a guide's URL.
   for (const path of ['/', `${DOCS_PATH}/guides`, `${DOCS_PATH}/guides/`]) redirect(app, path, DOCS_PATH);

@@ -1,12 +1,11 @@
-import type { IdleGrants } from '../access/grant-check.ts';
+import { describeLoss, type Loss } from './losses.ts';
 import { ImportRefusedError, MAX_PROBLEMS } from './problems.ts';
-import { describeLostAccess } from './write/lost-access.ts';
 import { describeLargeRemoval, type LargeRemoval } from './write/removals.ts';
 
 /** The changes that an import makes only if the operator allows them. */
 export interface Consequences {
   readonly removals: readonly LargeRemoval[];
-  readonly lostAccess: readonly IdleGrants[];
+  readonly lostAccess: readonly Loss[];
 }
 
 /** The import has consequences that were not allowed; nothing was written. */
@@ -22,7 +21,7 @@ export class ConsentRequiredError extends ImportRefusedError {
         return { file: removal.file, line: null, field: '', reason };
       }),
       ...lostAccess.map((lost) => {
-        return { file: '', line: null, field: '', reason: `${describeLostAccess(lost)}. If it is to be so, add --yes` };
+        return { file: '', line: null, field: '', reason: `${describeLoss(lost)}. If it is to be so, add --yes` };
       }),
     ];
     super(problems.slice(0, MAX_PROBLEMS));

@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import type { IndexChanges } from '../index/write/index-changes.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
+import type { LossTally } from './losses.ts';
 import type { ProblemList } from './problems.ts';
 import type { ReferenceData } from './write/references.ts';
 import type { IndexedKind, Kind } from '../kinds.ts';
@@ -23,6 +24,7 @@ export interface ImportContext {
   locationsWithoutState: number;
   /** The latest imported `updated_at` that was stored. */
   latestUpdatedAt: string;
+  readonly losses: LossTally;
   readonly departures: { written: number; deleted: number };
   readonly index: { readonly [K in IndexedKind]: IndexChanges<K> };
   /** Null if no preview was requested. */

@@ -1,19 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { findIdleGrants, listGrantedPartners, type GrantedPartner, type IdleGrants } from '../access/grant-check.ts';
+import { listGrantedPartners } from '../access/grant-check.ts';
 import { writeAuditEntry } from '../database/audit.ts';
 import { changeCatalog, keptReleases, type CatalogEvent } from '../database/catalog-change.ts';
 import type { Database, OpenDatabase } from '../database/database.ts';
 import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
 import { IndexChanges } from '../index/write/index-changes.ts';
 import { BLOCK_SIZE } from '../index/position-set.ts';
-import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
-import { pruneLog } from '../database/event-log.ts';
+import { addMilliseconds, DAY_MS, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
+import { pruneLog, readLastEvent } from '../database/event-log.ts';
+import { CHECKED_AT } from '../database/revision.ts';
+import { storeSetting } from '../database/rows.ts';
 import { vacuum } from '../database/vacuum.ts';
 import type { WorkHooks } from '../database/catalog-lock.ts';
 import { ConsentRequiredError, describeConsequences } from './consent.ts';
-import { findLostAccess } from './write/lost-access.ts';
+import { LossTally, needsConsent, type Loss } from './losses.ts';
 import type { ChangeSink } from './preview/record-changes.ts';
 import { refuseOtherFormats } from './read/file-format.ts';
 import { ProblemList } from './problems.ts';
@@ -49,8 +51,8 @@ export interface ImportReport {
   kinds: Partial<Record<Kind, Counts>>;
   /** Records that changed only because one that they embed did. */
   rerendered: number;
-  /** What the grants of partners lose. Partners that were granted everything lose none. */
-  lostAccess: IdleGrants[];
+  /** What the import takes from partners. */
+  losses: Loss[];
   notes: string[];
 }
 
@@ -61,7 +63,7 @@ export interface ImportReport {
  *
  * @throws ImportRefusedError with the input's problems; nothing was written.
  * @throws ConsentRequiredError if `replace` would remove more than a fifth of a kind, or the import would take from
- *   partners what they are granted or all that they see, unless that is allowed.
+ *   partners what they are granted or most of what they see, unless that is allowed.
  * @throws OperatorError if another import ran for over a minute.
  */
 export async function publish(
@@ -70,20 +72,28 @@ export async function publish(
   options: PublishOptions,
 ): Promise<ImportReport> {
   // Before the change of the catalog, which must not use `access`.
-  const partners = await listGrantedPartners(database);
+  const losses = new LossTally(database, await listGrantedPartners(database));
   const { clock, removalsDays, dryRun } = options;
   const isPruned = removalsDays !== undefined && dryRun !== true;
   const oldest = isPruned
     ? await pruneLog(database, formatTimestamp(clock() - removalsDays * DAY_MS), keptReleases(database))
     : 0;
   const { result, at } = await changeCatalog(database, options, (catalog, release) =>
-    changeRecords(catalog, sources, { partners, oldest, release }, options),
+    changeRecords(catalog, sources, { losses, oldest, release }, options),
   );
   const report = { ...result, timestamp: at };
+  if (at === null && dryRun !== true) report.notes.push(...(await recordCheck(database, clock)));
   const changes = changesIn(Object.values(report.kinds)) + report.rerendered;
   const vacuumProblem = dryRun === true ? null : await vacuum(database, changes).catch(() => null);
   if (vacuumProblem !== null) report.notes.push(vacuumProblem);
   return report;
+}
+
+/** Stores when an import found nothing new, without an event, since nobody needs to read anything again. Returns notes. */
+async function recordCheck(database: Database, clock: Clock): Promise<string[]> {
+  const at = latestOf(formatTimestamp(clock()), addMilliseconds(await readLastEvent(database), 1));
+  const stored = storeSetting(database, CHECKED_AT, at).then(() => []);
+  return stored.catch((error: unknown) => [`partners do not see that the data was checked: ${String(error)}`]);
 }
 
 /** SQLite's statements resolve in microtasks: without a pause, a loop over them keeps signals from being handled. */
@@ -94,17 +104,15 @@ function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause']
   };
 }
 
-/** @param known the partners, the release before which no departures are needed, and the number of this one. */
+/** @param known the tally of what partners lose, the release before which no departures are needed, and this one's number. */
 async function changeRecords(
   database: Database,
   sources: readonly Source[],
-  known: { readonly partners: readonly GrantedPartner[]; readonly oldest: number; readonly release: number },
+  known: Pick<ImportContext, 'losses' | 'release'> & { readonly oldest: number },
   options: PublishOptions,
 ): Promise<{ result: Omit<ImportReport, 'timestamp'>; event: CatalogEvent | null }> {
-  const { partners, oldest, release } = known;
-  const idleBefore = await findIdleGrants(database, partners);
   await refuseOtherFormats(sources);
-  const context = await createImportContext(database, release, options);
+  const context = await createImportContext(database, known, options);
   const notes: string[] = [];
   const published = new Map<Kind, ImportedKind>();
   for (const kind of KINDS) {
@@ -120,10 +128,13 @@ async function changeRecords(
   const removals = await applyRemovals(context, published, options, notes);
   for (const { writer, lines } of published.values()) await writer.rules.checkStored?.(lines);
   context.problems.throwIfAny();
-  const lostAccess = findLostAccess(idleBefore, await findIdleGrants(database, partners));
+  const changedContracts = published.get('contracts');
+  if (changedContracts !== undefined && changesIn([changedContracts.counts]) > 0)
+    await updateSupplierVisibility(context);
+  const losses = await context.losses.list();
   const notAllowed = {
     removals: options.allowRemovals === true ? [] : removals,
-    lostAccess: options.allowLostAccess === true ? [] : lostAccess,
+    lostAccess: options.allowLostAccess === true ? [] : losses.filter(needsConsent),
   };
   const questions = describeConsequences(notAllowed);
   if (questions.length > 0 && options.dryRun !== true) throw new ConsentRequiredError(notAllowed);
@@ -136,13 +147,12 @@ async function changeRecords(
   }
   const kinds: ImportReport['kinds'] = Object.fromEntries([...published].map(([kind, { counts }]) => [kind, counts]));
   const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
-  const result = { kinds, rerendered, lostAccess, notes };
+  const result = { kinds, rerendered, losses, notes };
   if (!isChanged || options.dryRun === true) return { result, event: null };
-  if (changesIn(kinds.contracts === undefined ? [] : [kinds.contracts]) > 0) await updateSupplierVisibility(context);
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
-  await pruneDepartures(context, oldest);
+  await pruneDepartures(context, known.oldest);
   const after = await settleUpdatedAt(context, options.clock);
   const details = {
     directory: options.directory,
@@ -168,7 +178,7 @@ function countsThatAreNotZero(kinds: ImportReport['kinds']): Record<string, Part
 
 async function createImportContext(
   database: Database,
-  release: number,
+  { release, losses }: Pick<ImportContext, 'losses' | 'release'>,
   options: PublishOptions,
 ): Promise<ImportContext> {
   const { kysely } = database;
@@ -187,6 +197,7 @@ async function createImportContext(
     emptyKinds,
     locationsWithoutState: 0,
     latestUpdatedAt: '',
+    losses,
     departures: { written: 0, deleted: 0 },
     index: {
       suppliers: await IndexChanges.open(database, 'suppliers', token),

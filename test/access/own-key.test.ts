@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { grant } from '../../src/access/grant-admin.ts';
 import { issueKey, rotateKey } from '../../src/access/key-admin.ts';
 import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import type { HttpResponse } from '../support/client.ts';
 import { makePartner } from '../support/partners.ts';
-import { SMALL_CATALOG } from '../support/publishing.ts';
+import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { openUsageStore } from '../../src/usage/usage-store.ts';
 
@@ -90,6 +91,7 @@ describe('GET /v1/key', () => {
       granted_coops: 0,
       requests_per_minute: 1_234,
       data_published_at: timestampAt(START_MS),
+      data_checked_at: timestampAt(START_MS),
     });
     expect(usage).toHaveLength(30);
   });
@@ -148,6 +150,33 @@ describe('GET /v1/key', () => {
       ...{ id: issued.details.id, expires_at: timestampAt(START_MS + 100 * DAY_MS) },
       ...{ overlap_ends_at: null, replaced_by: null },
     });
+  });
+
+  test('tells an import that found nothing new, which moves no watermark and no entity tag', async () => {
+    const { name, key } = await makeSome({ everything: true });
+    const read = async () => {
+      await service.noticeChanges();
+      const { headers } = await service.get('/v1/contracts', { key });
+      const { data_published_at, data_checked_at } = await ownKey(key);
+      return { data_published_at, data_checked_at, etag: headers.etag, watermark: headers['x-sync-watermark'] };
+    };
+    const before = await read();
+    nowMs += DAY_MS;
+    const unchanged = await publishLines(service.database, SMALL_CATALOG, { clock });
+    expect(unchanged).toMatchObject({ timestamp: null, notes: [] });
+    expect(await read()).toEqual({ ...before, data_checked_at: timestampAt(nowMs) });
+    // Neither a preview nor a grant is a check.
+    nowMs += DAY_MS;
+    await publishLines(service.database, SMALL_CATALOG, { clock, dryRun: true });
+    await grant(service.database, clock, name, { everything: false, leadEntities: ['le_a'], coops: [] });
+    expect((await read()).data_checked_at).toBe(timestampAt(nowMs - DAY_MS));
+    // A clock that was set back does not hide the check.
+    nowMs -= 10 * DAY_MS;
+    await publishLines(service.database, SMALL_CATALOG, { clock });
+    expect(Date.parse(String((await read()).data_checked_at))).toBeGreaterThan(nowMs);
+    nowMs += 20 * DAY_MS;
+    await publishLines(service.database, { coops: [{ id: 'co_x', name: 'Renamed' }] }, { clock });
+    expect(await read()).toMatchObject({ data_published_at: timestampAt(nowMs), data_checked_at: timestampAt(nowMs) });
   });
 
   test('takes no parameters, and is refused like other paths without a good key, and for suspended partners', async () => {

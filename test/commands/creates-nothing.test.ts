@@ -89,6 +89,10 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   'partner revoke': [...wrongUsage('partner revoke acme'), ...needsDatabase('partner revoke acme --everything')],
   'partner set': [...wrongUsage('partner set acme'), ...needsDatabase('partner set acme --kinds all')],
   find: [...wrongUsage('find coop', 'find supplier acme'), ...needsDatabase('find coop acme', 'find coop acme --json')],
+  explain: [
+    ...wrongUsage('explain acme contracts', 'explain acme contract ctr_1'),
+    { line: 'explain acme contracts ctr_1', code: 2, says: NEXT },
+  ],
   'key issue': [...wrongUsage('key issue acme --expires-in 0d'), ...needsDatabase('key issue acme')],
   'key list': [...wrongUsage('key list --expiring x'), ...needsDatabase('key list', 'key list acme --expiring 30d')],
   'key rotate': [...wrongUsage('key rotate abcdefgh --overlap x'), ...needsDatabase('key rotate abcdefgh')],

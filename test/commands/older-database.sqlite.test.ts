@@ -29,6 +29,7 @@ const REFUSED = [
   ...['partner rename acme bolt', 'partner delete acme --yes', 'partner grant acme --everything'],
   ...['partner revoke acme --everything', 'partner set acme --kinds all', 'find coop x', 'key issue acme', 'key list'],
   ...['key rotate abcdefgh', 'key find', 'key revoke abcdefgh', 'usage', 'audit', 'reindex'],
+  ...['explain acme contracts ctr_1'],
   ...['roles', 'transfer postgres://127.0.0.1:1/pds', 'recover --yes', 'recover --nothing-lost', 'diff IMPORT'],
   ...['releases', 'rollback --yes', 'export EXPORT'],
 ];
@@ -121,7 +122,7 @@ test.each(REFUSED)('pds %s refuses an older database, names pds migrate, and cha
     await program.parseAsync(words, { from: 'user' });
   });
   expect({ code: process.exitCode, stderr: stderr.join('') }).toEqual({
-    code: /^(diff|key find)/.test(line) ? 2 : 1,
+    code: /^(diff|explain|key find)/.test(line) ? 2 : 1,
     stderr: OLDER,
   });
   expect(contents().map((bytes, index) => bytes.equals(before[index] ?? Buffer.of()))).toEqual([true, true, true]);

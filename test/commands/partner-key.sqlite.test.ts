@@ -52,7 +52,7 @@ describe('pds partner', () => {
       kinds: ['contracts', 'coops'],
       grants: {
         lead_entities: [{ id: 'le_a', name: 'City of A', granted_at: expect.stringMatching(/Z$/) as string }],
-        coops: [{ id: 'co_x' }],
+        coops: [{ id: 'co_x', gives: { suppliers: 1, contracts: 1, solicitations: 0 } }],
       },
       keys: [],
     });
@@ -60,8 +60,25 @@ describe('pds partner', () => {
     expect((await pds('partner set acme --per-minute default --kinds all')).code).toBe(0);
     const { stdout } = await pds('partner show acme');
     expect(stdout).toMatch(/^per minute +600 \(default\)$/m);
-    expect(stdout).toMatch(/^le_a +\S+Z +City of A$/m);
+    expect(stdout).toMatch(/^le_a +\S+Z +suppliers 1, contracts 1, solicitations 1 +City of A$/m);
     expect((await pds('partner list')).stdout).toMatch(/^acme +active +0 +default +\S+ +1 lead entity, 1 coop +all$/m);
+  });
+
+  test('marks grants that give nothing, also because of the kinds of the partner', async () => {
+    await publishLines(made.database, {
+      ...SMALL_CATALOG,
+      coops: [
+        { id: 'co_x', name: 'X' },
+        { id: 'co_y', name: 'Y' },
+      ],
+    });
+    await pds('partner create acme');
+    await pds('partner grant acme --lead-entity le_b --coop co_x --coop co_y');
+    await pds('partner set acme --kinds solicitations');
+    await publishLines(made.database, { coops: [{ id: 'co_y', deleted: true }] });
+    const { stdout } = await pds('partner show acme');
+    expect(stdout).toMatch(/^le_b +\S+Z +solicitations 1 +City of B$/m);
+    expect(stdout).toMatch(/^co_x +\S+Z +nothing +X\nco_y +\S+Z +nothing +\(no longer in the catalog\)$/m);
   });
 
   test('applies all ids of a command or none, and lists the unknown ones', async () => {

@@ -126,6 +126,11 @@ describe('the dependency check reports', () => {
       /convert\/src\/x.ts imports pg/,
     ],
     [
+      'an import of the server for assistants that its own package.json lacks',
+      (before) => ({ ...before, mcp: { ...before.mcp, sources: { 'mcp/src/x.ts': "import pg from 'pg';" } } }),
+      /mcp\/src\/x.ts imports pg/,
+    ],
+    [
       'a version of `convert/` that the lock file lacks',
       (before) => ({
         ...before,

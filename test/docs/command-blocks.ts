@@ -30,7 +30,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'SECURITY.md': { 'git log -p | npx pds key find': 'documents.sqlite' },
   'client/README.md': {
-    'npm install http://127.0.0.1:8080/docs/partner-data-client-3.0.0.tgz': {
+    'npm install http://127.0.0.1:8080/docs/partner-data-client-3.1.0.tgz': {
       because: 'client-package.sqlite.test.ts installs it',
     },
   },
@@ -87,13 +87,17 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'export PDS_DATABASE_URL=sqlite:data/springfield.sqlite': 'converting.sqlite',
     'curl -H "Authorization: Bearer $(cat acme.key)" \'http://127.0.0.1:8080/v1/contracts\'': 'converting.sqlite',
     'npx pds convert csv --map every-week.json --out every-week': 'converting.sqlite',
-    'npx pds diff every-week --replace': 'converting.sqlite',
-    'npx pds import every-week --replace': 'converting.sqlite',
     'mkdir -p from-postgres': 'documents.postgres',
     'npx pds convert ocds releases.json --out from-ocds --contracts signed': 'converting.sqlite',
   },
+  'docs/operators/weekly.md': {
+    'sudo -u pds /opt/partner-data-service/current/ops/weekly.sh /srv/catalog': 'converting.sqlite',
+    'sudo pds import /srv/catalog/weeks/new_2026-11-27_060000 --replace': 'converting.sqlite',
+    'sudo pds import /srv/catalog/weeks/2026-11-20_060000 --replace': 'converting.sqlite',
+  },
   'docs/operators/partners-and-keys.md': {
     'npx pds partner create acme': 'documents.sqlite',
+    'npx pds explain acme suppliers sup_pa_pictometry_international_6002': 'documents.sqlite',
     'KEY=$(npx pds key issue acme --expires-in 365d --label billing)': 'documents.sqlite',
     'npx pds key rotate aHUQ44AN': 'documents.sqlite',
     'sudo pds key revoke KEY_ID': 'procedures.sqlite',

@@ -22,6 +22,7 @@ export function findProblem(words: readonly string[]): string | null {
       const option = command.options.find(({ long }) => long === word.split('=')[0]);
       if (option === undefined && word !== '--help') return `"pds ${words.join(' ')}": there is no option ${word}`;
       if (option?.required === true && !word.includes('=')) index += 1;
+      while (option?.variadic === true && words[index + 1]?.startsWith('--') === false) index += 1;
     } else if (command.commands.length > 0) {
       const next = command.commands.find((one) => one.name() === word);
       if (next === undefined && word !== 'help') return `"pds ${words.join(' ')}": there is no command ${word}`;

@@ -42,7 +42,7 @@ describe('the OpenAPI document', () => {
 
   test('lists every path, with GET only', () => {
     expect(document.openapi).toBe('3.1.0');
-    expect(document.info.version).toBe('1.2.0');
+    expect(document.info.version).toBe('1.3.0');
     expect(Object.keys(document.paths).sort()).toEqual(['/health', ...PATHS]);
     for (const methods of Object.values(document.paths)) expect(Object.keys(methods)).toEqual(['get']);
     const names = operations().map(([, { operationId }]) => operationId);

@@ -88,9 +88,9 @@ export const IMPORTS: readonly Mutant[] = [
   {
     name: 'an import that ends what a partner sees is not asked about',
     breaks: 'An import names the partners that lose access, and asks',
-    file: 'src/publishing/publish.ts',
-    original: 'const lostAccess = findLostAccess(idleBefore, await findIdleGrants(database, partners));',
-    replacement: 'const lostAccess = findLostAccess(await findIdleGrants(database, partners), idleBefore);',
+    file: 'src/publishing/write/owner-changes.ts',
+    original: 'if (saw && !sees) lost += records;',
+    replacement: 'if (sees && !saw) lost += records;',
     tests: ['test/publishing/lost-access.test.ts'],
   },
 ];

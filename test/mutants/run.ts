@@ -143,7 +143,12 @@ function copyProject(): void {
   mkdirSync(join(copy, 'node_modules'));
   // Links to workspaces lead to those of the copy. Vitest's caches are not shared.
   const packages = readdirSync(join(ROOT, 'node_modules')).filter((name) => !/^\.(vite|cache)/.test(name));
-  for (const path of ['.git', 'tools/node_modules', ...packages.map((name) => join('node_modules', name))]) {
+  for (const path of [
+    '.git',
+    'mcp/node_modules',
+    'tools/node_modules',
+    ...packages.map((name) => join('node_modules', name)),
+  ]) {
     const entry = lstatSync(join(ROOT, path), { throwIfNoEntry: false });
     if (entry === undefined) continue;
     const target = entry.isSymbolicLink() ? readlinkSync(join(ROOT, path)) : join(ROOT, path);

@@ -66,6 +66,8 @@ describe('the commands in the documents, in an order in which an operator types 
   test('create a partner, and issue, rotate and find its keys', async () => {
     const partner = await shell.run(PARTNERS, 'npx pds partner create acme');
     expectSample(from('name ', partner.output), partner.samples[0]);
+    const explained = await shell.run(PARTNERS, 'npx pds explain', {}, 1);
+    expectSample(explained.output, explained.samples[0]);
     const issued = await shell.run(PARTNERS, 'KEY=$(npx pds key issue');
     keyId = wordAfter('Key ', issued.output);
     expectSample(issued.output.replaceAll(keyId, WRITTEN_KEY_ID), issued.samples[0]);

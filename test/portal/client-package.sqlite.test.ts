@@ -1,16 +1,20 @@
+import { spawn } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { run, runNpm } from '../../client/test/support/programs.ts';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { ROOT, run, runNpm } from '../../client/test/support/programs.ts';
 import { startSampleService } from '../../client/test/support/sample-service.ts';
 import manifest from '../../client/package.json' with { type: 'json' };
+import assistants from '../../mcp/package.json' with { type: 'json' };
 import { testWith } from '../support/installed-programs.ts';
 import type { TestService } from '../support/service.ts';
 import { PAGES, readText } from './site.ts';
 
 const PACKAGE = `/docs/partner-data-client-${manifest.version}.tgz`;
+const ASSISTANTS = `/docs/partner-data-mcp-${assistants.version}.tgz`;
 
 let service: TestService;
 let project: string;
@@ -60,18 +64,54 @@ testWith('python')(
 );
 
 test('the portal shows the integrity that npm records, in a block to copy', async () => {
-  const response = await fetch(`${service.url}${PACKAGE}`);
-  const integrity = `sha512-${hash('sha512', Buffer.from(await response.arrayBuffer()), 'base64')}`;
+  const integrityOf = async (path: string): Promise<string> => {
+    const response = await fetch(`${service.url}${path}`);
+    return `sha512-${hash('sha512', Buffer.from(await response.arrayBuffer()), 'base64')}`;
+  };
+  const integrity = await integrityOf(PACKAGE);
   for (const path of ['/docs/guides/first-request', '/docs/guides/client'])
     expect(PAGES.get(path)).toContain(`data-code="${integrity}"`);
   expect(readFileSync(join(project, 'package-lock.json'), 'utf8')).toContain(integrity);
+  expect(PAGES.get('/docs/guides/assistants')).toContain(`data-code="${await integrityOf(ASSISTANTS)}"`);
 });
+
+testWith('mcp')(
+  'the server for assistants that the service hands out starts, with the packages that it names',
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'pds-mcp-of-service-'));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const tarball = join(folder, 'package.tgz');
+    writeFileSync(tarball, Buffer.from(await (await fetch(`${service.url}${ASSISTANTS}`)).arrayBuffer()));
+    await run('tar', ['xf', tarball, '-C', folder]);
+    const files = readdirSync(join(folder, 'package'), { recursive: true, encoding: 'utf8' });
+    expect(files.sort()).toEqual(['LICENSE', 'README.md', 'dist', 'dist/main.js', 'package.json']);
+    mkdirSync(join(folder, 'node_modules'));
+    for (const name of Object.keys(assistants.dependencies)) {
+      const link = join(folder, 'node_modules', name);
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(join(ROOT, 'mcp/node_modules', name), link);
+    }
+    const env = { PARTNER_DATA_URL: service.url, PARTNER_DATA_KEY: service.partner('all').key };
+    const main = join(folder, 'package/dist/main.js');
+    expect(await run(process.execPath, [main, '--version'])).toBe(`${assistants.version}\n`);
+    const server = spawn(process.execPath, [main], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const exited = once(server, 'exit');
+    const clientInfo = { name: 'test', version: '1.0.0' };
+    const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+    server.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params })}\n`);
+    const [answer] = (await once(server.stdout.setEncoding('utf8'), 'data')) as [string];
+    expect(JSON.parse(answer)).toMatchObject({ id: 1, result: { serverInfo: { name: 'partner-data-mcp' } } });
+    // An assistant that ends closes the input.
+    server.stdin.end();
+    expect(await exited).toEqual([0, null]);
+  },
+);
 
 /** A command that installs or runs a package of this project, up to the end of the line or code span. */
 const INSTALLATION =
-  /(?:\b(?:npx|bunx|npm(?: \S+)?|pnpm \w+|yarn \w+|bun \w+|deno \w+)\s(?:[^`\n]*\s)?|\bnpm:)['"]?(?:@?[\w.-]+\/)?partner-data-(?:client|mirror|service|portal)\b[^`\n]*/g;
+  /(?:\b(?:npx|bunx|npm(?: \S+)?|pnpm \w+|yarn \w+|bun \w+|deno \w+)\s(?:[^`\n]*\s)?|\bnpm:)['"]?(?:@?[\w.-]+\/)?partner-data-(?:client|mcp|mirror|service|portal)\b[^`\n]*/g;
 
-const TARBALL = new RegExp(` (?:\\S+)?${RegExp.escape(PACKAGE)}(?= |$)`);
+const TARBALL = new RegExp(` (?:\\S+)?(?:${[PACKAGE, ASSISTANTS].map(RegExp.escape).join('|')})(?= |$)`);
 
 /** Installations that a registry would answer, with a package of anyone who registers the name. */
 function fromRegistry(text: string): string[] {
@@ -88,14 +128,17 @@ test('no document, example or help text takes a package of ours from a registry'
   const found = files.flatMap((file) => fromRegistry(readText(file)).map((command) => `${file}: ${command}`));
   expect(found).toEqual([]);
   for (const html of PAGES.values()) expect(fromRegistry(html)).toEqual([]);
-  const tarballs = files.flatMap((file) => readText(file).match(/\/docs\/partner-data-client-[\w.]+\.tgz/g) ?? []);
-  expect(new Set(tarballs)).toEqual(new Set([PACKAGE]));
+  const tarballs = files.flatMap(
+    (file) => readText(file).match(/\/docs\/partner-data-(?:client|mcp)-[\w.]+\.tgz/g) ?? [],
+  );
+  expect(new Set(tarballs)).toEqual(new Set([PACKAGE, ASSISTANTS]));
 });
 
 test.each([
   'npx --package partner-data-client partner-data-mirror --sqlite copy.sqlite',
   'npx partner-data-mirror --sqlite copy.sqlite',
   'npm install partner-data-client',
+  'claude mcp add partner-data -- npx -y partner-data-mcp',
   'npm i --save partner-data-client@1.0.0',
   'deno add npm:partner-data-client',
   "import { createClient } from 'npm:partner-data-client';",

@@ -19,6 +19,8 @@ export class CuttingServer {
   readonly #server: Server;
   #port = 0;
   fault: Fault | null = null;
+  /** Requests of other targets have no fault. */
+  faultyTargets = /./;
   /** The requests since the last fault was set. */
   requests = 0;
   /** The length of the last part of a response. */
@@ -59,7 +61,7 @@ export class CuttingServer {
   }
 
   async #respond({ url: target = '', headers }: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { fault } = this;
+    const fault = this.faultyTargets.test(target) ? this.fault : null;
     if (fault !== null && 'status' in fault) {
       const error = { code: fault.code, message: `This is ${fault.code}.`, request_id: 'req_test' };
       response.writeHead(fault.status, { 'content-type': 'application/json', 'retry-after': '1' });

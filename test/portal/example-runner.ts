@@ -95,6 +95,8 @@ async function writeProgram(folder: string, { language, code }: Example): Promis
   const [, module = 'example.ts'] = /^\/\/ .*: node (\S+)\n/.exec(code) ?? [];
   const [name, program] = language === 'python' ? ['example.py', 'python3'] : [module, process.execPath];
   const file = join(folder, name);
+  if (code.includes('from partner_data import'))
+    await cp(join(ROOT, 'client/python/partner_data.py'), join(folder, 'partner_data.py'));
   await writeFile(file, code);
   return [program, file];
 }
@@ -104,7 +106,7 @@ async function runProgram(
   environment: Record<string, string>,
   [program = '', ...words]: readonly string[],
 ): Promise<Ran> {
-  const env = { PATH: process.env['PATH'], ...environment };
+  const env = { PATH: process.env['PATH'], PYTHONDONTWRITEBYTECODE: '1', ...environment };
   const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),

@@ -7,8 +7,8 @@ import { makeExampleProject, type ExampleProject } from './example-runner.ts';
 import { listExamples, maskVolatile, type Example } from './examples.ts';
 import { GUIDE_FILES, readText } from './site.ts';
 
-/** tools/test/loading.postgres.test.ts runs the other one. */
-const EXAMPLES = GUIDE_FILES.filter((file) => !file.endsWith('/loading.md'))
+/** loading.postgres.test.ts, postgresql-copy.postgres.test.ts and recipes.sqlite.test.ts run the others. */
+const EXAMPLES = GUIDE_FILES.filter((file) => !/\/(?:loading|postgresql|recipes)\.md$/.test(file))
   .map((file) => ({ file, examples: listExamples(readText(file)) }))
   .filter(({ examples }) => examples.length > 0);
 

@@ -16,9 +16,9 @@ interface Program extends Example {
   readonly file: string;
 }
 
-const SENDS = /PARTNER_DATA_|Bearer |partner-data-mirror/;
-/** Blocks that only set variables, that npm runs, or that do not end. */
-const OTHERS = /^export .*\nexport .*$|\bnp[mx] |--watch/;
+const SENDS = /PARTNER_DATA_|PartnerData\(|Bearer |partner-data-mirror/;
+/** Blocks that only set variables, that npm runs, that do not end, or that postgresql-copy.postgres.test.ts runs. */
+const OTHERS = /^export .*\nexport .*$|\bnp[mx] |--watch|\bpsql /;
 /** Programs that keep a file can take a part for the whole. */
 const KEEPS = /\bmv |rename\(|--sqlite|\.sqlite'|\.sqlite"/;
 /** Errors are what they show. */
@@ -26,7 +26,8 @@ const SHOWS_ERRORS = 'client/examples/errors.ts';
 const showsError = ({ output }: Example): boolean => output?.text.includes('"error"') === true;
 
 const PROGRAMS: readonly Program[] = [
-  ...PAGE_FILES.flatMap((file) =>
+  // recipes.sqlite.test.ts runs those that send mail and write elsewhere.
+  ...PAGE_FILES.filter((file) => !file.endsWith('/recipes.md')).flatMap((file) =>
     listExamples(readText(file))
       .filter((example) => SENDS.test(example.code) && !OTHERS.test(example.code) && !showsError(example))
       .map((example, index) => ({ ...example, file, name: `${file}-${index + 1}`.replaceAll(/[/.]/g, '-') })),
@@ -135,7 +136,9 @@ async function shortenWaits(directory: string): Promise<Record<string, string>> 
 /** The files that a program keeps, without itself and those that it has begun. */
 async function readKept(name: string): Promise<Record<string, string>> {
   const folder = join(project.directory, name);
-  const files = (await readdir(folder)).filter((file) => !/^example\.|\.mts$|\.new$|-lock$/.test(file));
+  const files = (await readdir(folder)).filter(
+    (file) => !/^example\.|^partner_data\.py$|\.mts$|\.new$|-lock$/.test(file),
+  );
   const texts = files.map(async (file) => [file, await readFile(join(folder, file), 'latin1')] as const);
   return Object.fromEntries((await Promise.all(texts)).filter(([, text]) => !isEmptyDatabase(text)));
 }

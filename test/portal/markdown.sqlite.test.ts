@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestApp, type TestApp } from '../http/test-app.ts';
-import { GUIDE_PATHS, PAGES } from './site.ts';
+import { GUIDE_PATHS, PAGES, readText } from './site.ts';
 
 let service: TestApp;
 
@@ -37,6 +37,12 @@ test('Markdown has the address of the service in its examples', async () => {
   } finally {
     await behindProxy.close();
   }
+});
+
+test('the client for Python is handed out as it is, as text', async () => {
+  const { statusCode, headers, payload } = await service.app.inject('/docs/partner_data.py');
+  expect([statusCode, headers['content-type']]).toEqual([200, 'text/plain; charset=utf-8']);
+  expect(payload).toBe(readText('client/python/partner_data.py'));
 });
 
 test('llms.txt lists every guide', async () => {

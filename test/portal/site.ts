@@ -13,8 +13,8 @@ export const GUIDE_FILES: readonly string[] = readdirSync(new URL('docs/partner-
   .map((name) => `docs/partner-guide/${name}`)
   .sort();
 
-/** The files that are pages: the guides, and those of the client's package. */
-export const PAGE_FILES: readonly string[] = [...GUIDE_FILES, 'client/README.md', 'client/MIRROR.md'];
+/** The files that are pages: the guides, and those of the packages. */
+export const PAGE_FILES: readonly string[] = [...GUIDE_FILES, 'client/README.md', 'client/MIRROR.md', 'mcp/README.md'];
 
 /** The site's pages as built, by path. */
 export const PAGES: ReadonlyMap<string, string> = new Map(

@@ -1,12 +1,15 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import type { IdleGrants } from '../../src/access/grant-check.ts';
 import { importDirectory } from '../../src/commands/actions/import.ts';
 import { diff } from '../../src/commands/actions/diff.ts';
 import { ConsentRequiredError } from '../../src/publishing/consent.ts';
+import { INDEXED_KINDS } from '../../src/kinds.ts';
+import { needsConsent, type Loss } from '../../src/publishing/losses.ts';
 import type { PublishOptions } from '../../src/publishing/publish.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
-import { makePartner, type PartnerSetup } from '../support/partners.ts';
+import { makePartner, readScope, type PartnerSetup } from '../support/partners.ts';
 import { printedBy } from '../support/printed.ts';
+import { OWNED_PARTNERS, ownedCatalogs, visibleIn } from '../support/records/owned-catalogs.ts';
+import { numberOfRuns } from '../support/runs.ts';
 import {
   contract,
   publishLines,
@@ -39,13 +42,23 @@ const RENAMED: ImportLines = {
   solicitations: [SMALL_CATALOG.solicitations[0], { ...solicitation('sol_2', 2), lead_entity_id: 'le_bb' }],
 };
 
-/** What the import of these files takes from partners, as a preview reports it. */
-async function lostBy(files: ImportLines, options: Partial<PublishOptions> = {}): Promise<IdleGrants[]> {
+/** What the import of these files takes from partners and asks about, as a preview reports it. */
+async function lostBy(files: ImportLines, options: Partial<PublishOptions> = {}) {
   const preview = { dryRun: true, allowLostAccess: false, allowRemovals: true };
-  return (await publishLines(made.database, files, { ...preview, ...options })).lostAccess;
+  return askedAbout((await publishLines(made.database, files, { ...preview, ...options })).losses);
 }
 
-const lost = (name: string, what: Partial<IdleGrants>): IdleGrants => {
+type Asked = Pick<Loss, 'partner' | 'leadEntities' | 'coops' | 'seesNothing'>;
+
+/** The losses that an import asks about, without their numbers, by partner. */
+function askedAbout(losses: readonly Loss[]): Asked[] {
+  return losses
+    .filter(needsConsent)
+    .map(({ partner: name, leadEntities, coops, seesNothing }) => ({ partner: name, leadEntities, coops, seesNothing }))
+    .sort((one, other) => (one.partner < other.partner ? -1 : 1));
+}
+
+const lost = (name: string, what: Partial<Asked>): Asked => {
   return { partner: name, leadEntities: [], coops: [], seesNothing: false, ...what };
 };
 
@@ -61,7 +74,8 @@ test('an import that removes a granted lead entity is refused, names its partner
   const options = { replace: true, allowRemovals: true, allowLostAccess: false };
   const refused = await publishLines(made.database, RENAMED, options).catch((error: unknown) => error);
   expect(refused).toBeInstanceOf(ConsentRequiredError);
-  expect((refused as ConsentRequiredError).consequences).toEqual({ removals: [], lostAccess: expected });
+  const { removals, lostAccess } = (refused as ConsentRequiredError).consequences;
+  expect([removals, askedAbout(lostAccess)]).toEqual([[], expected]);
   expect((refused as Error).message.split('\n')).toEqual([
     'partner acme: the import removes lead entity "le_b", granted to it; it sees no contract, solicitation or supplier ' +
       'any more. If it is to be so, add --yes',
@@ -71,11 +85,11 @@ test('an import that removes a granted lead entity is refused, names its partner
   expect(await ids()).toEqual([{ id: 'le_a' }, { id: 'le_b' }]);
 
   const preview = await publishLines(made.database, RENAMED, { ...options, dryRun: true });
-  expect(preview.lostAccess).toEqual(expected);
+  expect(askedAbout(preview.losses)).toEqual(expected);
   expect(preview.notes).toEqual(['2 partners lose access. The import asks for confirmation, or needs --yes']);
 
   const done = await publishLines(made.database, RENAMED, { ...options, allowLostAccess: true });
-  expect(done).toMatchObject({ timestamp: expect.any(String) as string, lostAccess: expected, notes: [] });
+  expect(done).toMatchObject({ timestamp: expect.any(String) as string, losses: preview.losses, notes: [] });
   expect(await ids()).toEqual([{ id: 'le_a' }, { id: 'le_bb' }]);
   // What was lost before is not asked about again.
   expect(await lostBy({ coops: [{ id: 'co_x', name: 'Renamed' }] })).toEqual([]);
@@ -115,7 +129,7 @@ test('one refusal names large removals and partners, also if other records refer
   await expect(refused).rejects.toMatchObject({
     consequences: {
       removals: [{ kind: 'lead-entities' }, { kind: 'contracts' }],
-      lostAccess: [lost('acme', { leadEntities: ['le_b'], seesNothing: true })],
+      lostAccess: [lost('acme', { leadEntities: ['le_b'] })],
     },
   });
 });
@@ -123,14 +137,21 @@ test('one refusal names large removals and partners, also if other records refer
 test('pds diff and pds import name the partners, as text and as JSON, and --yes allows it', async () => {
   await partner({ name: 'acme', leadEntities: ['le_b'] });
   const warning = 'warning: partner acme: the import removes lead entity "le_b", granted to it; it sees no contract, ';
-  const lost_access = [{ partner: 'acme', lead_entities: ['le_b'], coops: [], sees_nothing: true }];
+  const all = { before: 1, lost: 1, gained: 0 };
+  const records = { suppliers: all, contracts: all, solicitations: all };
+  const lost_access = [
+    { partner: 'acme', lead_entities: ['le_b'], coops: [], before: 3, kept: 0, sees_nothing: true, records },
+  ];
   await withImportDirectory(RENAMED, async (directory) => {
     const run = (command: typeof diff | typeof importDirectory, options: object, isJson = false) =>
       printedBy((output) => command(output, directory, { replace: true, ...options }), isJson);
     const { stderr: previewed } = await run(diff, {});
     expect(previewed).toContain(warning);
     expect(previewed).toContain('\n1 partner loses access. The import asks for confirmation, or needs --yes\n');
-    expect(JSON.parse((await run(diff, {}, true)).stdout)).toMatchObject({ lost_access });
+    expect(previewed).toMatch(
+      /\nSUPPLIERS +CONTRACTS +SOLICITATIONS +PARTNER THAT LOSES RECORDS\n-1 \+0 of 1 +-1 \+0 of 1 +-1 \+0 of 1 +acme\nNothing was written\.\n$/,
+    );
+    expect(JSON.parse((await run(diff, {}, true)).stdout)).toMatchObject({ lost_access, losses: lost_access });
 
     await expect(run(importDirectory, {})).rejects.toThrow(/^partner acme: .* add --yes$/m);
     expect(JSON.parse((await run(importDirectory, { yes: true }, true)).stdout)).toMatchObject({
@@ -138,4 +159,55 @@ test('pds diff and pds import name the partners, as text and as JSON, and --yes 
       notes: [],
     });
   });
+});
+
+test('an import lists a partner that loses records, and asks if it would keep less than a fifth of them', async () => {
+  await partner({ name: 'acme', leadEntities: ['le_b'] });
+  await partner({ name: 'bolt', everything: true });
+  // With a solicitation, a contract and its supplier, acme then sees ten records.
+  const more = Array.from({ length: 7 }, (_, index) => {
+    return { ...contract(`ctr_${index + 3}`), lead_entity_id: 'le_b', coop_id: null, supplier_ids: [] };
+  });
+  await publishLines(made.database, { contracts: more });
+  const moved = more.map((each) => ({ ...each, lead_entity_id: 'le_a' }));
+  const { losses } = await publishLines(made.database, { contracts: moved }, { dryRun: true });
+  expect(losses).toMatchObject([{ partner: 'acme', before: 10, kept: 3 }]);
+  expect(askedAbout(losses)).toEqual([]);
+  const withSolicitation = { contracts: moved, solicitations: [{ id: 'sol_2', deleted: true }] };
+  expect(await lostBy(withSolicitation)).toEqual([]);
+  const contracts = [...moved, { ...SMALL_CATALOG.contracts[1], supplier_ids: [] }];
+  const refused = publishLines(made.database, { ...withSolicitation, contracts }, { allowLostAccess: false });
+  await expect(refused).rejects.toThrow('partner acme: it keeps 1 of the 10 records that it sees. If it is to be so');
+});
+
+test('what each partner loses and gains is the difference of what it sees before and after, by the model', async () => {
+  const [first, ...others] = ownedCatalogs(numberOfRuns({ usually: 8, nightly: 40 }));
+  if (first === undefined) throw new Error('no catalog was made');
+  const whole = { replace: true, allowRemovals: true };
+  await publishLines(made.database, first, whole);
+  for (const setup of OWNED_PARTNERS) await partner(setup);
+  let before = first;
+  let compared = 0;
+  for (const after of others) {
+    const expected: Pick<Loss, 'partner' | 'records'>[] = [];
+    for (const { name, kinds = INDEXED_KINDS } of OWNED_PARTNERS) {
+      const scope = await readScope(made.database, name);
+      const [saw, sees] = [visibleIn(before, scope), visibleIn(after, scope)];
+      const records = INDEXED_KINDS.filter((kind) => kinds.includes(kind)).map((kind) => {
+        const [old, present] = [new Set(saw[kind].keys()), new Set(sees[kind].keys())];
+        const [lostIds, gainedIds] = [old.difference(present), present.difference(old)];
+        return [kind, { before: old.size, lost: lostIds.size, gained: gainedIds.size }] as const;
+      });
+      if (records.some(([, counts]) => counts.lost > 0))
+        expected.push({ partner: name, records: Object.fromEntries(records) });
+    }
+    for (const dryRun of [true, false]) {
+      const { losses } = await publishLines(made.database, after, { ...whole, dryRun });
+      const found = losses.map(({ partner: name, records }) => ({ partner: name, records }));
+      expect(found.sort((one, other) => (one.partner < other.partner ? -1 : 1))).toEqual(expected);
+    }
+    compared += expected.length;
+    before = after;
+  }
+  expect(compared).toBeGreaterThan(10);
 });

@@ -110,7 +110,7 @@ describe('PostgreSQL lets', () => {
       'access.keys': 'select insert update',
       'access.migrations': 'select',
       'access.partners': 'select insert update',
-      'access.settings': 'select',
+      'access.settings': 'select insert update',
       'access.usage': 'select',
     });
   });

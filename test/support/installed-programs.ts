@@ -32,13 +32,15 @@ const PROGRAMS = {
   libreoffice: ['soffice'],
   // What `npm ci --prefix tools` installs.
   tools: [fileURLToPath(new URL('../../tools/node_modules/.package-lock.json', import.meta.url))],
+  // What `npm ci --prefix mcp` installs.
+  mcp: [fileURLToPath(new URL('../../mcp/node_modules/.package-lock.json', import.meta.url))],
 } as const;
 
 export type InstalledProgram = keyof typeof PROGRAMS;
 
 /**
  * `test` for code that needs programs npm does not install. If one is missing, skips the tests and prints why. The
- * Debian packages have these names, or contain them, but for `tools`; `.ci/run` installs all of them.
+ * Debian packages have these names, or contain them, but for `tools` and `mcp`; `.ci/run` installs all of them.
  */
 export function testWith(...programs: readonly InstalledProgram[]): ReturnType<typeof test.skipIf> {
   const missing = programs.filter((program) => !isInstalled(program));

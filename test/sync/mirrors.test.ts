@@ -2,14 +2,19 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readCopy, STORES, storeOptions, type StoreType } from '../../client/test/mirror/support/copies.ts';
+import { startPythonMirror } from '../../client/test/python/python-process.ts';
+import { readCopy, STORES, storeOptions } from '../../client/test/mirror/support/copies.ts';
 import { firstCatalog, history, type Step } from '../../client/test/mirror/support/histories.ts';
 import { MirroredService } from '../../client/test/mirror/support/mirrored-service.ts';
+import { isInstalled } from '../support/installed-programs.ts';
 import type { ImportLines } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
 /** Set MIRROR_RUNS for more. */
 const RUNS = Number(process.env['MIRROR_RUNS'] ?? numberOfRuns({ usually: 1, nightly: 3 }));
+
+/** The copies of the client's mirror, and those of `partner_data.py`. */
+const MIRRORS = [...STORES, 'python'] as const;
 
 let service: MirroredService;
 let copies = 0;
@@ -26,9 +31,16 @@ async function publish(lines: ImportLines): Promise<void> {
 }
 
 /** Runs a mirror, with `during` happening meanwhile. Returns whether it was killed. */
-async function run(options: readonly string[], during: Extract<Step, { type: 'sync' }>['during']): Promise<boolean> {
-  // Only a process can be killed.
-  const killable = during?.event.type === 'kill-mirror' ? service.startMirror(...options) : null;
+async function run(
+  type: (typeof MIRRORS)[number],
+  folder: string,
+  during: Extract<Step, { type: 'sync' }>['during'],
+): Promise<boolean> {
+  const options = storeOptions(type === 'python' ? 'sqlite' : type, folder);
+  const start = () =>
+    type === 'python' ? startPythonMirror(options[1] ?? '', service.environment) : service.startMirror(...options);
+  // Only a process can be killed, and Python is none of this one.
+  const killable = type === 'python' || during?.event.type === 'kill-mirror' ? start() : null;
   const happened: Promise<void>[] = [];
   const act = async (): Promise<void> => {
     const event = during?.event;
@@ -54,29 +66,29 @@ async function run(options: readonly string[], during: Extract<Step, { type: 'sy
   return isKilled;
 }
 
-async function play(type: StoreType, steps: readonly Step[]): Promise<void> {
+async function play(type: (typeof MIRRORS)[number], steps: readonly Step[]): Promise<void> {
   copies += 1;
   const folder = join(service.folder, `${type}-${copies}`);
   mkdirSync(folder);
-  const options = storeOptions(type, folder);
   for (const step of [...steps, { type: 'sync', during: null } as const]) {
     if (step.type === 'import') await publish(step.lines);
     else if (step.type !== 'sync') await service.change(step.type, step.grants);
     else {
       await service.settle();
-      if (await run(options, step.during)) continue;
+      if (await run(type, folder, step.during)) continue;
       // An import during the sync may or may not be in the copy: the next sync has it.
       if (step.during?.event.type === 'import') {
         await service.settle();
-        await run(options, null);
+        await run(type, folder, null);
       }
-      expect(readCopy(type, folder)).toEqual(await service.served());
+      const copy = readCopy(type === 'python' ? 'sqlite' : type, folder);
+      expect(copy).toEqual(await service.served());
     }
   }
 }
 
-describe.each(STORES)('a copy in %s', (type) => {
-  test(
+describe.each(MIRRORS)('a copy in %s', (type) => {
+  test.skipIf(type === 'python' && !isInstalled('python'))(
     'equals what the service shows after every sync, whatever happened before',
     () =>
       fc.assert(

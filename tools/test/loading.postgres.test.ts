@@ -4,6 +4,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { marked } from 'marked';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -68,6 +69,8 @@ beforeAll(async () => {
   environment = {
     // Debian's Python has Debian's pandas.
     PATH: `/usr/bin:${process.env['PATH']}`,
+    PYTHONPATH: fileURLToPath(new URL('../../client/python', import.meta.url)),
+    PYTHONDONTWRITEBYTECODE: '1',
     // LibreOffice writes a profile.
     HOME: folder,
     PARTNER_DATA_URL: `http://127.0.0.1:${await serving.port()}`,

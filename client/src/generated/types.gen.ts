@@ -714,6 +714,10 @@ export type Key = {
      * When the newest data was published; null before the first release.
      */
     data_published_at: string | null;
+    /**
+     * New in 1.3.0: when the service last imported data, even if nothing had changed; null before the first import.
+     */
+    data_checked_at: string | null;
 };
 
 export type GetHealthData = {

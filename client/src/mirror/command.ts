@@ -94,7 +94,7 @@ async function mirror(
     await runMirror(options, {
       ...{ stop: ending.stop, abort: ending.abort, clock, refusedPauseMs, onProgress, notify },
       onReport: (report, changes) => {
-        if (isJson) for (const change of changes) stdout.write(changeLine(change));
+        if (isJson) for (const change of changes) stdout.write(changeLine(change, clock()));
         if (isJson) stdout.write(reportJson(report, new Date()));
         else if (watchMs === null) stdout.write(reportText(report));
         else if (isFirstReport || report.isChanged) stdout.write(changesText(report, new Date()));

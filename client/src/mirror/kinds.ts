@@ -49,6 +49,12 @@ export function withoutTime(kind: Kind, record: string): string {
   return kind === 'solicitations' ? record.replace('"is_open":true', '"is_open":false') : record;
 }
 
+/** A record's JSON as of a moment, on which `is_open` depends. */
+export function atTime(kind: Kind, record: string, nowMs: number): string {
+  const isOpen = kind === 'solicitations' && closesAtMs(record) > nowMs;
+  return isOpen ? record.replace('"is_open":false', '"is_open":true') : record;
+}
+
 /** When a solicitation closes, in milliseconds since 1970: `Infinity` if never, `-Infinity` if it is not open. */
 export function closesAtMs(record: string): number {
   // Most are not open, and need not be parsed.

@@ -15,7 +15,7 @@ import { CommandError, runOnChange } from './on-change.ts';
 import type { MirrorOptions } from './options.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import { BusyCopyError, CopyError } from './store.ts';
-import { StoppedError, SuspendedError, sync, type MirrorRuntime, type SyncContext } from './sync.ts';
+import { StoppedError, SuspendedError, sync, type MirrorRuntime, type SyncContext, type SyncReport } from './sync.ts';
 
 /** The clock is checked at least this often. */
 const MAX_PAUSE_MS = 60_000;
@@ -35,7 +35,7 @@ const TIMEOUT_MS = 120_000;
  * @throws the client's errors, CopyError, CommandError, StoppedError if a single sync was stopped.
  */
 export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime): Promise<void> {
-  const { baseUrl, apiKey, onChange, watchMs } = options;
+  const { baseUrl, apiKey, onChange, watchMs, maxAgeMs } = options;
   const { type, path } = options.store;
   const store = await (type === 'sqlite' ? SqliteStore : NdjsonStore).open(path, baseUrl);
   try {
@@ -51,11 +51,21 @@ export async function runMirror(options: MirrorOptions, runtime: MirrorRuntime):
       },
     );
     const context = { ...runtime, transport, store };
+    let isOld = false;
+    /** Warns once, until the service has checked its data again. */
+    const warnIfOld = ({ dataCheckedAt }: SyncReport): void => {
+      const wasOld = isOld;
+      isOld = maxAgeMs !== null && runtime.clock() - Date.parse(dataCheckedAt ?? '') > maxAgeMs;
+      if (isOld && !wasOld)
+        runtime.notify(`warning: the service last checked its data at ${dataCheckedAt}; the copy may be out of date`);
+    };
     const syncOnce = async (): Promise<void> => {
       const report = await sync(context);
       const { isChanged, isFirstCopy } = report;
-      if (onChange !== null && isChanged && !isFirstCopy) await runOnChange(onChange, store.listUnreported());
+      if (onChange !== null && isChanged && !isFirstCopy)
+        await runOnChange(onChange, store.listUnreported(), runtime.clock());
       runtime.onReport(report, store.listUnreported());
+      warnIfOld(report);
       // Not earlier, so that changes whose report was interrupted are reported by the next run.
       if (isChanged || isFirstCopy) store.forgetUnreported();
     };

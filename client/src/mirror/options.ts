@@ -8,6 +8,8 @@ export interface MirrorOptions {
   readonly apiKey: string;
   /** Null for a single sync. */
   readonly watchMs: number | null;
+  /** Warns if the service last checked its data longer ago; null for never. */
+  readonly maxAgeMs: number | null;
   readonly isJson: boolean;
   /** The command to run after a sync that changed the copy; null for none. */
   readonly onChange: string | null;
@@ -29,8 +31,9 @@ Keeps a local copy of all records that your key can access. Later runs only fetc
   --url URL                URL of the service (default: PARTNER_DATA_URL)
   --watch TIME             keep running, and sync at this interval, such as 5m; print a line after each sync that changed
                            the copy
+  --max-age TIME           warn if the service last imported or checked its data longer ago, such as 2d
   --on-change COMMAND      after a sync that changed the copy, run COMMAND in a shell; its standard input has a line of
-                           JSON for each record that was added, changed or removed
+                           JSON for each record that was added, changed or removed, with the fields that changed
   --json                   print these lines and, after each sync, a line of JSON in place of a table
   --help, --version
 
@@ -69,7 +72,8 @@ export function readOptions(
     store: { type: sqlite === undefined ? 'ndjson' : 'sqlite', path },
     baseUrl: readUrl(url),
     apiKey,
-    watchMs: values.watch === undefined ? null : readInterval(values.watch),
+    watchMs: readTime('--watch', values.watch),
+    maxAgeMs: readTime('--max-age', values['max-age']),
     isJson: values.json === true,
     onChange: values['on-change'] ?? null,
     ignored: IGNORED.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
@@ -88,6 +92,7 @@ function parseWords(words: readonly string[]) {
         'reconcile-every': { type: 'string' },
         refresh: { type: 'string' },
         watch: { type: 'string' },
+        'max-age': { type: 'string' },
         json: { type: 'boolean' },
         'on-change': { type: 'string' },
         help: { type: 'boolean', short: 'h' },
@@ -111,11 +116,12 @@ function readUrl(url: string): string {
   }
 }
 
-/** Returns milliseconds. */
-function readInterval(text: string): number {
+/** Returns milliseconds; null without the option. */
+function readTime(option: string, text: string | undefined): number | null {
+  if (text === undefined) return null;
   const [, number = '', unit = ''] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   const unitMs = UNITS_MS[unit];
-  if (unitMs === undefined) throw new UsageError('--watch must be a time such as 90s, 5m or 12h');
-  if (Number(number) === 0) throw new UsageError('--watch must be at least 1s');
+  if (unitMs === undefined) throw new UsageError(`${option} must be a time such as 90s, 5m or 12h`);
+  if (Number(number) === 0) throw new UsageError(`${option} must be at least 1s`);
   return Number(number) * unitMs;
 }

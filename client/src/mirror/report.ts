@@ -35,8 +35,12 @@ export function timeText(time: Date): string {
 }
 
 /** Renders the result of a sync as one line of JSON. */
-export function reportJson({ kinds, reset, isFirstCopy, watermark }: SyncReport, finishedAt: Date): string {
-  const report = { ok: true, finished_at: finishedAt.toISOString(), watermark, first_copy: isFirstCopy, reset, kinds };
+export function reportJson(
+  { kinds, reset, isFirstCopy, watermark, dataCheckedAt }: SyncReport,
+  finishedAt: Date,
+): string {
+  const times = { finished_at: finishedAt.toISOString(), data_checked_at: dataCheckedAt, watermark };
+  const report = { ok: true, ...times, first_copy: isFirstCopy, reset, kinds };
   return `${JSON.stringify(report)}\n`;
 }
 

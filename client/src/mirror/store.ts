@@ -5,6 +5,20 @@ export interface CopyChange {
   readonly kind: Kind;
   readonly id: string;
   readonly change: 'added' | 'changed' | 'removed';
+  /** The record's JSON before the change; null if it was added, or if a version before 2.1 noted the change. */
+  readonly before: string | null;
+  /** The record's JSON now; null if it was removed. */
+  readonly record: string | null;
+}
+
+export function changeOf(before: string | null, record: string | null): CopyChange['change'] {
+  if (before === null) return 'added';
+  return record === null ? 'removed' : 'changed';
+}
+
+/** The number of changes of a kind. */
+export interface ChangeCount extends Pick<CopyChange, 'kind' | 'change'> {
+  readonly count: number;
 }
 
 /** A listing of changes in progress. Saved with each piece, so that an interrupted listing resumes from there. */
@@ -76,6 +90,8 @@ export interface Store {
   saveReferences(kind: ReferenceKind, records: readonly string[], state: MirrorState): void;
   /** The changes since the last call of `forgetUnreported`. */
   listUnreported(): Iterable<CopyChange>;
+  /** Their numbers, without reading the records. */
+  countUnreported(): Iterable<ChangeCount>;
   /** Call after a report. The first copy ends with it. */
   forgetUnreported(): void;
   /**

@@ -1,5 +1,6 @@
-import { CHANGES_PATH, readPiece, type RawPiece } from '../changes.ts';
+import { CHANGES_PATH, readPiece, type RawPiece, type Totals } from '../changes.ts';
 import { ForbiddenError, ValidationFailedError } from '../errors.ts';
+import type { Key } from '../generated/types.gen.ts';
 import { getKey } from '../key.ts';
 import { newCursorCheck } from '../lists.ts';
 import { linesOf, NDJSON } from '../streams.ts';
@@ -50,6 +51,8 @@ export interface SyncReport {
   readonly isFirstCopy: boolean;
   /** The copy has everything that was published before it. */
   readonly watermark: string;
+  /** When the service last imported data or found nothing new; null if it has none, or is older than 2.1. */
+  readonly dataCheckedAt: string | null;
 }
 
 /** The service refuses all requests of the key. */
@@ -69,9 +72,10 @@ export class StoppedError extends Error {
 export async function sync(context: SyncContext): Promise<SyncReport> {
   const { store, clock } = context;
   let reset = false;
+  let dataCheckedAt: string | null = null;
   for (let isRepeated = false; ; isRepeated = true) {
     try {
-      await readKey(context);
+      dataCheckedAt = (await readKey(context)).data_checked_at ?? null;
       reset = (await listChanges(context)) || reset;
       await readReferences(context);
       break;
@@ -90,21 +94,21 @@ export async function sync(context: SyncContext): Promise<SyncReport> {
     return kinds?.includes(kind) === true ? { held: held[kind], added, changed: 0, removed: 0 } : null;
   });
   let isChanged = false;
-  for (const { kind, change } of store.listUnreported()) {
+  for (const { kind, change, count } of store.countUnreported()) {
     isChanged = true;
     const report = reports[kind];
-    if (report !== null) report[change] += 1;
+    if (report !== null) report[change] += count;
   }
-  return { kinds: reports, isChanged, reset, isFirstCopy, watermark: String(watermark) };
+  return { kinds: reports, isChanged, reset, isFirstCopy, watermark: String(watermark), dataCheckedAt };
 }
 
 /**
- * Reads what the key can see. A copy has the records of one partner and of its kinds, so if they are others, everything
+ * Reads the key, and what it can see. A copy has the records of one partner and of its kinds, so if they are others, everything
  * is read again.
  *
  * @throws SuspendedError
  */
-async function readKey(context: SyncContext): Promise<void> {
+async function readKey(context: SyncContext): Promise<Partial<Key>> {
   const { transport, store, abort, notify } = context;
   checkStopped(context);
   const key = await getKey(transport, { signal: abort }).catch((error: unknown) => {
@@ -114,21 +118,25 @@ async function readKey(context: SyncContext): Promise<void> {
   });
   const { state } = store;
   const kinds = KINDS.filter((kind) => key.kinds.some((name) => name === kind));
-  if (state.partner === key.partner && state.kinds?.join() === kinds.join()) return;
+  if (state.partner === key.partner && state.kinds?.join() === kinds.join()) return key;
   for (const kind of KINDS.filter((name) => !kinds.includes(name) && state.kinds?.includes(name) !== false))
     notify(`${kind}: not in the copy, because your key has no access to them (403)`);
   store.saveState({ ...readingAgain(state), partner: key.partner, kinds });
+  return key;
 }
 
 /** Everything that a key sees which can read none of the kinds in the feed. */
-const NOTHING: RawPiece = { lines: [], nextCursor: null, reset: true, watermark: '' };
+const NOTHING: RawPiece = { lines: [], nextCursor: null, reset: true, watermark: '', totals: null };
 
 /**
  * Receives the remaining pieces of the listing in progress, or of a new one, and saves each with the cursor of the next.
- * Returns whether a listing was complete.
+ * If the copy then has other numbers of records than the service counts, reads everything again. Returns whether a listing
+ * was complete.
+ *
+ * @throws CopyError if the numbers differ again.
  */
-async function listChanges(context: SyncContext): Promise<boolean> {
-  const { transport, store, onProgress, abort, clock } = context;
+async function listChanges(context: SyncContext, isAgain = false): Promise<boolean> {
+  const { transport, store, onProgress, notify, abort, clock } = context;
   const { watermark: since, kinds } = store.state;
   const requested = FEED_KINDS.filter((kind) => kinds?.includes(kind));
   const read = async (cursor: string | null): Promise<RawPiece> => {
@@ -139,9 +147,10 @@ async function listChanges(context: SyncContext): Promise<boolean> {
   let { listing } = store.state;
   const expectNewCursor = newCursorCheck(CHANGES_PATH, listing?.cursor);
   const isResumed = listing !== null;
+  let counted: Totals | null = null;
   let piece = listing?.watermark != null ? null : read(listing?.cursor ?? null);
   for (let received = 0; piece !== null;) {
-    const { lines, nextCursor, reset, watermark } = await piece;
+    const { lines, nextCursor, reset, watermark, totals } = await piece;
     // Before the piece is saved: it may be one that the copy has already.
     expectNewCursor(nextCursor);
     // While this piece is being saved, the service sends the next one.
@@ -151,13 +160,23 @@ async function listChanges(context: SyncContext): Promise<boolean> {
     const last = line === undefined ? (listing?.last ?? null) : { ...readFeedLine(line), record: null };
     listing = { cursor: nextCursor, isComplete: reset, watermark, last };
     store.savePiece(lines, listing);
+    counted = totals;
     received += lines.length;
     onProgress(received);
   }
   onProgress(null);
   store.endListing({ ...store.state, watermark: listing?.watermark ?? null, listing: null }, clock());
+  const { held } = store.state;
+  const differs = requested.filter((kind) => (counted?.[kind] ?? held[kind]) !== held[kind]).join(', ');
+  if (differs !== '' && isAgain)
+    throw new CopyError(`the copy has other numbers of ${differs} than the service, also after it was read again`);
+  if (differs !== '') {
+    notify(`the copy has other numbers of ${differs} than the service: everything is read again`);
+    store.saveState(readingAgain(store.state));
+  }
   // A resumed listing began before this run. Another one lists what changed since.
-  return (isResumed && (await listChanges(context))) || listing?.isComplete === true;
+  const isRepeated = isResumed || differs !== '';
+  return (isRepeated && (await listChanges(context, differs !== ''))) || listing?.isComplete === true;
 }
 
 /** Reads the short lists again if anything was published since the last time, and drops those that the key cannot read. */

@@ -132,7 +132,7 @@ describe('a copy in NDJSON', () => {
       expect(failed.code).toBe(1);
       rmSync(file(obstacle), { recursive: true });
       const { stdout } = await mirror(...args(), '--json');
-      const ids = [...stdout.matchAll(/"id":"(\w+)"/g)].map(([, id]) => id);
+      const ids = [...stdout.matchAll(/^\{"kind":"[a-z]+","id":"(\w+)"/gm)].map(([, id]) => id);
       expect(ids).toEqual(['ctr_1', 'ctr_9', 'sol_1', 'sup_1']);
       expect(readCopy('ndjson', service.folder)).toEqual(await service.served());
     },

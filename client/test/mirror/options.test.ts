@@ -13,6 +13,7 @@ test('a store and the environment suffice, with defaults for the rest', () => {
     baseUrl: 'https://api.example.com',
     apiKey: KEY,
     watchMs: null,
+    maxAgeMs: null,
     isJson: false,
     onChange: null,
     ignored: [],
@@ -42,6 +43,7 @@ describe('wrong usage is rejected with advice:', () => {
     ['a query in the URL', [...STORE, '--url', 'https://x/?a=b'], ENVIRONMENT, /must not contain .* a query/],
     ['a time without a unit', [...STORE, '--watch', '5'], ENVIRONMENT, /--watch must be a time such as/],
     ['a watch without a pause', [...STORE, '--watch', '0s'], ENVIRONMENT, /at least 1s/],
+    ['an age without a unit', [...STORE, '--max-age', '2'], ENVIRONMENT, /--max-age must be a time such as/],
     ['an unknown option', [...STORE, '--key', KEY], ENVIRONMENT, /--key/],
     ['a key as an argument', [...STORE, KEY], ENVIRONMENT, /unexpected argument/],
   ])('%s', (_case, args, environment, message) => {

@@ -1,11 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
 import { makePartner } from '../../../test/support/partners.ts';
 import { contract, solicitation } from '../../../test/support/publishing.ts';
-import { sendJson, startFaultyServer } from '../support/faulty-server.ts';
+import { sendJson, startCountingServer, startFaultyServer } from '../support/faulty-server.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
 import { startMirrorHere } from './support/mirror-here.ts';
@@ -48,7 +48,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(narrowed.stderr).toContain('suppliers: not in the copy, because your key has no access to them (403)');
     const { changes, report } = parseJson(narrowed.stdout);
     expect(report).toMatchObject({ ok: true, reset: true, kinds: { suppliers: null, solicitations: null } });
-    expect(changes).toContainEqual({ kind: 'suppliers', id: 'sup_0', change: 'removed' });
+    expect(changes).toContainEqual(expect.objectContaining({ kind: 'suppliers', id: 'sup_0', change: 'removed' }));
     expect(changes).toHaveLength(8 + 14 + 2);
     const copy = readCopy(type, service.folder);
     expect([copy.suppliers.size, copy.solicitations.size, copy.certifications.size]).toEqual([0, 0, 0]);
@@ -119,6 +119,23 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
+  test('reads everything again if the service counts other records, and gives up the second time', async () => {
+    const server = await startCountingServer();
+    onTestFinished(() => server.close());
+    const run = () => startMirrorHere(args(), { PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: 'key' }).ended;
+    server.wrong = 1;
+    expect(await run()).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('everything is read again') as string,
+    });
+    expect(server.takeListings()).toEqual(['all', 'all']);
+    expect(await run()).toMatchObject({ code: 0, stderr: '' });
+    expect(server.takeListings()).toEqual(['changes']);
+    server.wrong = Infinity;
+    expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('also after it was read') as string });
+    expect(server.takeListings()).toEqual(['changes', 'all']);
+  });
+
   test('accepts the options that are no longer needed, and warns', async () => {
     const given = ['--reconcile', '--reconcile-every', '1d', '--refresh', '0d'];
     const { code, stdout, stderr } = await mirror(...args(), ...given);
@@ -132,6 +149,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 
   test('reports what was added, changed and removed, but not each record of a first copy', async () => {
     const first = parseJson((await mirror(...args(), '--json')).stdout);
+    const before = (await service.served()).solicitations;
     expect(first.changes).toEqual([]);
     expect(first.report).toMatchObject({ first_copy: true, kinds: { contracts: { held: 10, added: 10 } } });
     const changed = {
@@ -145,15 +163,22 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     await service.publish(changed);
     await service.settle();
     const { changes, report } = parseJson((await mirror(...args(), '--json')).stdout);
+    const after = (await service.served()).solicitations;
+    const differences = (): Record<string, { old: unknown; new: unknown }> => {
+      const [old = {}, now = {}] = [before.get('sol_1'), after.get('sol_1')];
+      const names = Object.keys(now).filter((name) => JSON.stringify(old[name]) !== JSON.stringify(now[name]));
+      return Object.fromEntries(names.map((name) => [name, { old: old[name], new: now[name] }]));
+    };
     expect(changes).toHaveLength(4);
     expect(changes).toEqual(
       expect.arrayContaining([
-        { kind: 'lead-entities', id: 'le_new', change: 'added' },
-        { kind: 'solicitations', id: 'sol_0', change: 'removed' },
-        { kind: 'solicitations', id: 'sol_1', change: 'changed' },
-        { kind: 'solicitations', id: 'sol_new', change: 'added' },
+        { kind: 'lead-entities', id: 'le_new', change: 'added', record: { id: 'le_new', name: 'New' } },
+        { kind: 'solicitations', id: 'sol_0', change: 'removed', record: before.get('sol_0') },
+        { kind: 'solicitations', id: 'sol_1', change: 'changed', record: after.get('sol_1'), fields: differences() },
+        { kind: 'solicitations', id: 'sol_new', change: 'added', record: after.get('sol_new') },
       ]),
     );
+    expect(Object.keys(differences())).toEqual(expect.arrayContaining(['title', 'updated_at', 'close_at', 'is_open']));
     expect(report).toMatchObject({
       ok: true,
       first_copy: false,
@@ -180,7 +205,62 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     // A kill before the report is no different.
     expect((await service.startMirror(...args(), '--on-change', 'kill -9 $PPID').ended).code).toBeNull();
     for (let run = 0; run < 2; run += 1) expect((await mirror(...args(), ...succeed)).code).toBe(0);
-    expect(readFileSync(log, 'utf8')).toBe('{"kind":"contracts","id":"ctr_1","change":"removed"}\n');
+    const [line = '', rest] = readFileSync(log, 'utf8').split('\n');
+    expect([line, rest]).toEqual([
+      expect.stringMatching(/^\{"kind":"contracts","id":"ctr_1","change":"removed","record":\{/),
+      '',
+    ]);
+  });
+
+  test('reports a record that changed again before it was reported as it was and as it is now', async () => {
+    await mirror(...args());
+    const lines = async (): Promise<string[]> => (await mirror(...args(), '--json')).stdout.split('\n').slice(0, -2);
+    const rename = async (name: string): Promise<void> => {
+      await service.publish({
+        coops: [
+          { id: 'co_0', name },
+          { id: 'co_new', name },
+        ],
+      });
+      await service.settle();
+    };
+    for (const name of ['First', 'Second']) {
+      await rename(name);
+      expect((await mirror(...args(), '--on-change', 'exit 7')).code).toBe(1);
+    }
+    const changes = (await lines())
+      .map((line) => JSON.parse(line) as { id: string; fields?: { name: { old: string; new: string } } })
+      .filter(({ id }) => id === 'co_0');
+    const names = changes.map(({ fields }) => fields?.name);
+    if (type === 'sqlite') expect(names).toEqual([{ old: 'co_0', new: 'Second' }]);
+    else
+      expect(names).toEqual([
+        { old: 'co_0', new: 'First' },
+        { old: 'First', new: 'Second' },
+      ]);
+    // In one file, a record that is again as it was has not changed.
+    await rename('Third');
+    expect((await mirror(...args(), '--on-change', 'exit 7')).code).toBe(1);
+    await rename('Second');
+    expect((await lines()).filter((line) => line.includes('"kind":"coops"'))).toHaveLength(type === 'sqlite' ? 0 : 4);
+  });
+
+  test('reports what a version without records has noted', async () => {
+    await mirror(...args());
+    if (type === 'sqlite') {
+      using copy = new DatabaseSync(join(service.folder, 'copy.sqlite'));
+      copy.exec('alter table unreported_changes drop column before');
+      copy.exec(`insert into unreported_changes values ('coops', 'co_0', 'changed')`);
+    } else {
+      const path = join(service.folder, 'copy/.mirror/state.json');
+      const line = '{"kind":"coops","id":"co_0","change":"changed"}\n';
+      writeFileSync(join(service.folder, 'copy/.mirror/unreported.ndjson'), line);
+      const state = readFileSync(path, 'utf8');
+      writeFileSync(path, state.replace('"unreportedBytes":0', `"unreportedBytes":${line.length}`));
+    }
+    const { changes, report } = parseJson((await mirror(...args(), '--json')).stdout);
+    expect(changes).toEqual([expect.objectContaining({ kind: 'coops', id: 'co_0', change: 'changed' })]);
+    expect(report).toMatchObject({ kinds: { coops: { changed: 1 } } });
   });
 });
 

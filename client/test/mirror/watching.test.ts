@@ -79,3 +79,21 @@ test('a watching mirror tries a rejected key once a minute', async () => {
   expect((await watching.ended).code).toBe(0);
   expect(service.targets).toEqual(['/v1/key']);
 });
+
+test('a watching mirror warns once if the service has not checked its data for longer than --max-age', async () => {
+  const HOUR_MS = 3_600_000;
+  let aheadMs = HOUR_MS;
+  const args = [...storeOptions('ndjson', service.folder), '--watch', '1s', '--max-age', '2h'];
+  const watching = service.startMirrorHere(args, { clock: () => Date.now() + aheadMs });
+  await watching.printed('contracts 10 added');
+  await syncs(2);
+  aheadMs = 3 * HOUR_MS;
+  await watching.printed('warning: the service last checked its data at ');
+  await syncs(2);
+  watching.stop();
+  const { code, stderr } = await watching.ended;
+  expect(code).toBe(0);
+  expect(stderr).toMatch(
+    new RegExp(`^${TIME} partner-data-mirror: warning: the service last checked its data at \\S+Z; .*\n$`),
+  );
+});

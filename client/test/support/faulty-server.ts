@@ -45,6 +45,42 @@ export async function startFaultyServer(misbehave: Misbehave): Promise<FaultySer
   };
 }
 
+/** A server with one contract, which says how many there are. */
+export interface CountingServer {
+  readonly url: string;
+  /** The number of listings from now on whose number is wrong. */
+  wrong: number;
+  /** The listings since the last call: of changes, or of all. */
+  takeListings(): ('changes' | 'all')[];
+  close(): Promise<void>;
+}
+
+/** Starts a counting server. The caller closes it. */
+export async function startCountingServer(): Promise<CountingServer> {
+  const record = { id: 'ctr_1', name: 'One', suppliers: [], city_services: [] };
+  const line = `${JSON.stringify({ kind: 'contracts', id: 'ctr_1', record })}\n`;
+  const listings: ('changes' | 'all')[] = [];
+  const started = await startFaultyServer((response, _index, { url: target = '' }) => {
+    if (target === '/v1/key') sendJson(response, { partner: 'acme', kinds: ['contracts'] });
+    else if (target.startsWith('/v1/changes')) list(response, target);
+    else sendError(response, 403, 'forbidden');
+  });
+  const list = (response: ServerResponse, target: string): void => {
+    const reset = !target.includes('updated_since');
+    listings.push(reset ? 'all' : 'changes');
+    server.wrong -= 1;
+    const totals = { contracts: server.wrong >= 0 ? 2 : 1 };
+    const meta = { next_cursor: null, reset, watermark: '2026-04-15T09:00:00.000Z', totals };
+    sendPiece(response, `${reset ? line : ''}${JSON.stringify({ meta })}\n`, 'application/x-ndjson', null);
+  };
+  const server = {
+    ...{ url: started.url, wrong: 0 },
+    takeListings: () => listings.splice(0),
+    close: () => started.close(),
+  };
+  return server;
+}
+
 /** Sends a well-formed JSON response, as the service would. */
 export function sendJson(
   response: ServerResponse,

@@ -4,7 +4,7 @@ import type { JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
 import { ValueError } from '../value-error.ts';
 import type { Workspace } from '../workspace.ts';
-import type { CsvMap, FileMap, RecordMap } from './map-file.ts';
+import { kindsOf, type CsvMap, type FileMap, type RecordMap } from './map-file.ts';
 import { mergeRows, recordKey } from './merge-rows.ts';
 import { quoted, readRows, type Row } from './read-rows.ts';
 import { referencesOf, valueOf } from './values.ts';
@@ -35,15 +35,21 @@ export async function convertCsv(
 ): Promise<void> {
   for (const fileMap of map.files) {
     const file = basename(fileMap.file);
-    for await (const { row, number } of readRows(fileMap, resolve(dirname(mapPath), fileMap.file), onRead)) {
+    const path = resolve(dirname(mapPath), fileMap.file);
+    for await (const { row, number, problem } of readRows(fileMap, path, report, onRead)) {
       report.read(`rows of ${file}`);
       const place = `row ${number}`;
-      const refuse: Refuse = (kinds, field, columns, reason) => {
+      const refuse: Refuse = (kinds, field, columns, { message, value }) => {
         const from = columns.length === 0 ? '' : `column ${quoted(columns)}: `;
-        report.refuse({ file, place, field, id: null, reason: `${from}${reason}`, kinds });
+        report.refuse({ file, place, field, id: null, reason: `${from}${message}`, value, kinds });
       };
-      for (const { kind, form, record, id } of convertRow(row, fileMap, workspace.check, refuse)) {
-        workspace.addPart(recordKey(kind, id), { form, date: '', json: JSON.stringify(record), file, place });
+      if (problem !== null) refuse(kindsOf({ files: [fileMap] }), '', [], new ValueError(problem));
+      const records = convertRow(row, fileMap, workspace.check, problem === null ? refuse : () => undefined);
+      for (const { kind, form, record, id } of records) {
+        // What the row says counts for nothing, but its record is not whole without it.
+        if (problem !== null && form === 'mention') continue;
+        const json = JSON.stringify(problem === null ? record : null);
+        workspace.addPart(recordKey(kind, id), { form, date: '', json, file, place });
       }
     }
   }
@@ -51,7 +57,7 @@ export async function convertCsv(
 }
 
 /** @param kinds of the record with the field, and of those that refer to it. */
-type Refuse = (kinds: readonly Kind[], field: string, columns: readonly string[], reason: string) => void;
+type Refuse = (kinds: readonly Kind[], field: string, columns: readonly string[], error: ValueError) => void;
 
 /**
  * The record of a row, and those that its fields create. If only the row's own record is refused, these are not: their
@@ -69,9 +75,9 @@ function convertRow(row: Row, map: FileMap, check: CheckRecord, refuse: Refuse):
   ): boolean => {
     let isWhole = true;
     const kinds = [...referrers, kind];
-    const refuseField = (field: string, columns: readonly string[], reason: string): void => {
+    const refuseField = (field: string, columns: readonly string[], error: ValueError): void => {
       isWhole = false;
-      refuse(kinds, `${path}${field}`, columns, reason);
+      refuse(kinds, `${path}${field}`, columns, error);
     };
     for (const [field, fieldMap] of fields) {
       const { creates, columns } = fieldMap;
@@ -90,13 +96,14 @@ function convertRow(row: Row, map: FileMap, check: CheckRecord, refuse: Refuse):
         }
       } catch (error) {
         if (!(error instanceof ValueError)) throw error;
-        refuseField(field, columns, error.message);
+        refuseField(field, columns, error);
       }
     }
     if (!isWhole) return false;
     for (const { field, reason } of check(kind, record)) {
       // A problem in a list names its entry, such as `nigp_codes[0].code`.
-      refuseField(field, fields.get(field.replace(/[.[].*/, ''))?.columns ?? idColumns, reason);
+      const { columns = idColumns } = fields.get(field.replace(/[.[].*/, '')) ?? {};
+      refuseField(field, columns, new ValueError(reason, '', /; found (.+)$/s.exec(reason)?.[1]));
     }
     return isWhole;
   };

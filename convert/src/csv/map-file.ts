@@ -33,9 +33,14 @@ export interface FieldMap {
   /** Make an id from the columns: this prefix and a slug, or a number if there is no prefix. */
   idPrefix: string | null;
   isNumber: boolean;
+  /** The column with the descriptions of NIGP codes, or none. */
+  descriptions: readonly string[];
   /** How the record that the field refers to is made from the same row; its name is the cell unless mapped. */
   creates: RecordMap | null;
 }
+
+/** Tests of cells by column. */
+export type Cells = ReadonlyMap<string, (cell: string) => boolean>;
 
 /** How a row becomes a record. */
 export interface RecordMap {
@@ -47,7 +52,15 @@ export interface RecordMap {
 export interface FileMap extends RecordMap {
   /** Relative to the map. */
   file: string;
-  delimiter: string;
+  /** Null for the one by which the map's columns are found. */
+  delimiter: string | null;
+  /** A label of `TextDecoder`; null for UTF-8, or UTF-16 with a byte order mark. */
+  encoding: string | null;
+  /** The row of column names in a spreadsheet; null for the first that has the map's columns. */
+  headerLine: number | null;
+  /** Rows that do not count, and the one that ends the table, by one of their cells. */
+  skipIf: Cells;
+  until: Cells;
   /** Columns that are knowingly not used. */
   ignored: ReadonlySet<string>;
 }
@@ -62,7 +75,7 @@ type Defaults = Pick<FieldMap, 'timeZone' | 'none'> & { types: Fields };
 
 /** The sources of a value, with the options that each can have. An option that does nothing is refused. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  column: ['values', 'format', 'separator', 'blank', 'none', 'creates', 'fields'],
+  column: ['values', 'format', 'separator', 'description', 'blank', 'none', 'creates', 'fields'],
   text: ['blank', 'none'],
   constant: [],
   id_from: ['prefix', 'separator', 'blank', 'none', 'creates', 'fields'],
@@ -70,7 +83,7 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
 };
 const SOURCES = Object.keys(OPTIONS);
 const FIELD_KEYS = [...new Set(Object.entries(OPTIONS).flat(2))];
-const FILE_KEYS = ['file', 'delimiter', 'fields', 'ignore'];
+const FILE_KEYS = ['file', 'encoding', 'delimiter', 'rows', 'fields', 'ignore'];
 
 /** @throws InputError */
 export function parseMap(text: string, name: string, types: Fields): CsvMap {
@@ -98,7 +111,7 @@ export function parseMap(text: string, name: string, types: Fields): CsvMap {
 }
 
 /** The kinds that a map writes, with those that its fields create. */
-export function kindsOf({ files }: CsvMap): Kind[] {
+export function kindsOf({ files }: Pick<CsvMap, 'files'>): Kind[] {
   const created = files.flatMap((file) => fieldsIn(file).map(({ map }) => map.creates?.kind));
   const written = new Set([...files.map(({ kind }) => kind), ...created]);
   return KINDS.filter((kind) => written.has(kind));
@@ -115,16 +128,43 @@ export function fieldsIn({ kind, fields }: RecordMap): { kind: Kind; field: stri
 function fileMap(kind: Kind, value: unknown, defaults: Defaults, path: string): FileMap {
   const map = getObject(value, path);
   refuseUnknown(map, FILE_KEYS, path);
-  const { file, delimiter = ',' } = map;
+  const { file, delimiter = null, encoding = null } = map;
   if (typeof file !== 'string') throw new InputError(`${path}.file must name a CSV file`);
-  if (typeof delimiter !== 'string' || delimiter.length !== 1)
+  if (delimiter !== null && (typeof delimiter !== 'string' || delimiter.length !== 1))
     throw new InputError(`${path}.delimiter must be one character`);
+  if (encoding !== null && typeof encoding !== 'string') throw new InputError(`${path}.encoding must be a string`);
   const ignored = new Set(getTexts(map['ignore'], `${path}.ignore`));
   const types = defaults.types[kind];
   const fields = fieldMaps(map['fields'], types, defaults, `${path}.fields`);
   const missing = Object.entries(types).find(([field, { isRequired }]) => isRequired && !fields.has(field));
   if (missing !== undefined) throw new InputError(`${path}.fields.${missing[0]} is missing: every record needs it`);
-  return { kind, file, delimiter, fields, ignored };
+  return { kind, file, delimiter, encoding, ...rowsOf(map['rows'], `${path}.rows`), fields, ignored };
+}
+
+/** Which rows of a file count. */
+function rowsOf(value: unknown = {}, path: string): Pick<FileMap, 'headerLine' | 'skipIf' | 'until'> {
+  const rows = getObject(value, path);
+  refuseUnknown(rows, ['header_line', 'skip_if', 'until'], path);
+  const { header_line: headerLine = null } = rows;
+  if (headerLine !== null && typeof headerLine !== 'number')
+    throw new InputError(`${path}.header_line must be the number of a row in a spreadsheet`);
+  const cellsOf = (key: string): Cells => {
+    const columns = Object.entries(getObject(rows[key] ?? {}, `${path}.${key}`));
+    return new Map(columns.map(([column, texts]) => [column, matcherOf(getTexts(texts, `${path}.${key}.${column}`))]));
+  };
+  return { headerLine, skipIf: cellsOf('skip_if'), until: cellsOf('until') };
+}
+
+/** A test of texts by patterns, in which `*` is any text. Case and spacing make no difference; `""` is a blank cell. */
+function matcherOf(patterns: readonly string[]): (text: string) => boolean {
+  const sources = patterns.map((pattern) =>
+    normalizeName(pattern)
+      .split('*')
+      .map((text) => RegExp.escape(text))
+      .join('.*'),
+  );
+  const expressions = sources.map((source) => new RegExp(`^${source}$`, 's'));
+  return (text) => expressions.some((expression) => expression.test(normalizeName(text)));
 }
 
 function fieldMaps(
@@ -167,6 +207,7 @@ function fieldMap(value: unknown, type: FieldType, defaults: Defaults, path: str
     none: new Set([...defaults.none, ...textsOf('none').map(normalizeName)]),
     idPrefix: source === 'id_from' ? (textsOf('prefix')[0] ?? '') : null,
     isNumber: source === 'number_from',
+    descriptions: textsOf('description'),
     creates: creates === undefined ? null : createdMap(creates as Kind, map['fields'], defaults, `${path}.fields`),
   };
 }
@@ -190,13 +231,14 @@ function checkOptions(map: JsonObject, source: string, field: FieldType, path: s
     const accepted = others.length === 0 ? 'nothing else' : others.join(', ');
     refuseIf(key !== source && !others.includes(key), `.${key} has no effect on ${source}, which can have ${accepted}`);
   }
-  for (const key of ['column', 'separator', 'prefix'])
+  for (const key of ['column', 'separator', 'prefix', 'description'])
     refuseIf(has(key) && typeof map[key] !== 'string', `.${key} must be a string`);
   const isList = type === 'list' || type === 'nigp';
   refuseIf(source === 'text' && type !== 'text', '.text is for texts only');
   refuseIf(source === 'number_from' && type !== 'integer', '.number_from is for whole numbers only');
   refuseIf(source === 'id_from' && !has('prefix'), '.prefix is missing, such as "sup_"');
   refuseIf(has('format') && type !== 'timestamp', '.format is for dates only');
+  refuseIf(has('description') && type !== 'nigp', '.description is for NIGP codes only');
   refuseIf(has('format') && has('values'), ' has values and format; list the words that mean "no date" as none');
   refuseIf(source === 'column' && type === 'boolean' && !has('values'), '.values is missing, such as {"Yes": true}');
   refuseIf(has('separator') && !isList, '.separator is for lists only');

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { KINDS, type Kind } from '../import-format.ts';
 import { normalizeName } from '../ids.ts';
-import type { JsonObject } from '../json.ts';
+import { isObject, type JsonObject } from '../json.ts';
 import type { ConversionReport } from '../report.ts';
 import type { StoredPart, Workspace } from '../workspace.ts';
 import type { Fields } from './fields.ts';
@@ -32,18 +32,18 @@ export async function mergeRows(
   const finish = (merge: RecordMerge): void => {
     const { kind, id, key, first, count, rows, isRefused, conflicts, record } = merge;
     let isWhole = !isRefused;
-    const refuse = ({ file, place }: StoredPart, field: string, reason: string): void => {
+    const refuse = ({ file, place }: StoredPart, field: string, reason: string, value?: string): void => {
       isWhole = false;
-      report.refuse({ file, place, field, id, reason, kinds: [kind] });
+      report.refuse({ file, place, field, id, reason, value, kinds: [kind] });
     };
     for (const { part, field, value, other } of conflicts.values()) {
       const column = quoted(columns.get(`${kind}.${field}`) ?? []);
       const differs = `${JSON.stringify(value)} differs from ${JSON.stringify(other.value)} in ${other.part.place}`;
       const accepted = `of ${other.part.file}; rows with one id must have equal values, or blanks`;
-      refuse(part, field, `column ${column}: ${differs} ${accepted}`);
+      refuse(part, field, `column ${column}: ${differs} ${accepted}`, differs);
     }
     const dangling = isWhole && refusedKeys.size > 0 ? referencesTo(refusedKeys, map.fields[kind], record) : [];
-    for (const { field, to } of dangling) refuse(first, field, `refers to ${to}, which is refused`);
+    for (const { field, to } of dangling) refuse(first, field, `refers to ${to}, which is refused`, to);
     // Each row was checked alone.
     const problems = isWhole && count > 1 ? workspace.check(kind, record) : [];
     for (const { field, reason } of problems) refuse(first, field, `together with other rows: ${reason}`);
@@ -119,7 +119,12 @@ class RecordMerge {
   #addEntries(field: string, entries: readonly unknown[]): void {
     const list = this.#lists.get(field) ?? new Map<string, unknown>();
     this.#lists.set(field, list);
-    for (const entry of entries) list.set(JSON.stringify(entry), entry);
+    for (const entry of entries) {
+      const key = JSON.stringify(isObject(entry) ? entry['code'] : entry);
+      // Of several descriptions of an NIGP code, one that is not blank is chosen whatever the order of rows.
+      const other = list.get(key);
+      if (other === undefined || JSON.stringify(entry) > JSON.stringify(other)) list.set(key, entry);
+    }
   }
 
   #addValue(field: string, value: unknown, part: StoredPart): void {

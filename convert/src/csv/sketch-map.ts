@@ -1,21 +1,12 @@
-import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
-import { pipeline } from 'node:stream';
-import { parse } from 'csv-parse';
 import { DateTime } from 'luxon';
 import { parseTimestamp } from '../dates.ts';
-import { decodeText } from './decode-text.ts';
-import { creatableKind, type Fields, type FieldType } from './fields.ts';
 import type { Kind } from '../import-format.ts';
-import { InputError } from '../input-error.ts';
-import { MAX_RECORD_LENGTH } from './read-rows.ts';
+import { creatableKind, type Fields, type FieldType } from './fields.ts';
+import { readColumns, type Columns } from './read-columns.ts';
 
 /** Mark for a column that the operator must name. */
 export const CHOOSE_COLUMN = '(choose a column)';
-
-/** How many different values of a column are looked at, and up to which length. */
-const MAX_VALUES = 1000;
-const MAX_VALUE_LENGTH = 1000;
 
 /** How many accepted values a mark names. */
 const MAX_NAMED = 8;
@@ -59,7 +50,7 @@ const HEADERS: Readonly<Record<string, RegExp>> = {
   updated_at: /updat|modif|chang/i,
   description: /descri|scope|detail/i,
   summary: /summary|term|period/i,
-  nigp_codes: /nigp/i,
+  nigp_codes: /nigp|commodity code/i,
   certifications: /certif|\b[mwd]be\b/i,
   states_served: /states/i,
   location: /^(location|address|city.*state)$/i,
@@ -82,6 +73,8 @@ const OTHER_NUMBER = /vendor|supplier|phone|fax|account/i;
 /** Numbers of suppliers, which are no names. */
 const ANY_NUMBER = /\b(id|no|num|number|code)\b|#/i;
 
+const NIGP_DESCRIPTION = /(nigp|commodity).*(descri|name|title)/i;
+
 /** Words for a blank cell. */
 const NONE = /^(n\/?a|none|null|tb[ad]|unknown|-+)$/i;
 
@@ -96,40 +89,68 @@ const KINDS: readonly [Kind, RegExp][] = [
 ];
 
 /**
- * A first map of a CSV file: fields whose column was recognised by its header, with the formats and the look-ups that its
+ * A first map of CSV files: fields whose column was recognised by its header, with the formats and the look-ups that its
  * values need, and all other columns as ignored. Whatever it could not place is a text that begins with `(choose`, which
- * `parseMap` refuses.
+ * `parseMap` refuses. The remarks say what else was guessed.
  *
- * @throws InputError if the file cannot be read.
+ * @throws InputError if a file is no CSV, or two of its columns have one name.
  */
-export async function sketchMap(path: string, fieldsByKind: Fields): Promise<object> {
-  const { delimiter, columns, valuesOf } = await readColumns(path);
-  const kind = KINDS.map(([kind, header]) => {
+export async function sketchMap(
+  paths: readonly string[],
+  fieldsByKind: Fields,
+): Promise<{ map: object; remarks: string[] }> {
+  const words = new Set<string>();
+  const kinds: Record<string, object[]> = {};
+  const remarks: string[] = [];
+  for (const path of paths) {
+    const columns = await readColumns(path);
+    const { kind, none, entry } = sketchFile(columns, fieldsByKind);
+    for (const word of none) words.add(word);
+    (kinds[kind] ??= []).push({ file: basename(path), ...columns.settings, ...entry });
+    remarks.push(...columns.remarks.map((remark) => `${basename(path)}: ${remark}`));
+  }
+  const entries = Object.entries(kinds).map(([kind, files]) => [kind, files.length === 1 ? files[0] : files]);
+  const hasDates = JSON.stringify(kinds).includes('"format":');
+  const map = {
+    ...(hasDates ? { time_zone: '(choose a time zone, such as America/Chicago)' } : {}),
+    ...(words.size === 0 ? {} : { none: [...words].sort() }),
+    kinds: Object.fromEntries(entries) as object,
+  };
+  return { map, remarks };
+}
+
+/** The fields of one file, and the words in it that mean a blank cell. */
+function sketchFile(
+  { columns, valuesOf }: Columns,
+  fieldsByKind: Fields,
+): { kind: Kind; none: ReadonlySet<string>; entry: object } {
+  const counts = KINDS.map(([kind, header]) => {
     const count = columns.filter((column) => header.test(column)).length;
     // Rows of contracts have as many columns about the supplier.
     return { kind, count: kind === 'suppliers' ? Math.min(count, 1) : count };
   });
-  const best = kind.sort((a, b) => b.count - a.count)[0]?.kind ?? 'contracts';
+  const kind = counts.sort((a, b) => b.count - a.count)[0]?.kind ?? 'contracts';
   const unused = new Set(columns);
-  const details = best === 'contracts' ? supplierFields(unused) : {};
+  const details = kind === 'contracts' ? supplierFields(unused) : {};
+  const description = kind === 'solicitations' ? columns.find((column) => NIGP_DESCRIPTION.test(column)) : undefined;
+  unused.delete(description ?? '');
   const none = new Set(columns.flatMap((column) => valuesOf(column).filter((value) => NONE.test(value))));
   const fields: Record<string, unknown> = {};
-  for (const [field, type] of Object.entries(fieldsByKind[best])) {
-    const column = columnOf(best, field, [...unused]);
+  for (const [field, type] of Object.entries(fieldsByKind[kind])) {
+    // Many exports have one date that is both.
+    const opened = field === 'created_at' ? columnOf(kind, 'open_at', columns) : undefined;
+    const column = columnOf(kind, field, [...unused]) ?? opened;
     if (column === undefined && !type.isRequired) continue;
     // An id is made from a column that other fields can use, too.
     if (column !== undefined && field !== 'id' && field !== 'ref') unused.delete(column);
     const values = column === undefined ? [] : valuesOf(column).filter((value) => !none.has(value));
-    fields[field] = sketchField(best, field, type, column ?? CHOOSE_COLUMN, values, details);
+    fields[field] = sketchField(kind, field, type, column ?? CHOOSE_COLUMN, values, details, description);
   }
   const used = JSON.stringify(fields);
   const ignore = columns.filter(
     (column) => ![JSON.stringify(column), `{${column}}`].some((name) => used.includes(name)),
   );
-  const words = none.size === 0 ? {} : { none: [...none].sort() };
-  const zone = used.includes('"format":') ? { time_zone: '(choose a time zone, such as America/Chicago)' } : {};
-  const separated = delimiter === ',' ? {} : { delimiter };
-  return { ...zone, ...words, kinds: { [best]: { file: basename(path), ...separated, fields, ignore } } };
+  return { kind, none, entry: { fields, ignore } };
 }
 
 /** The column whose header tells the field; a wrong id would merge records, so that only headers of the kind's own count. */
@@ -165,52 +186,6 @@ function supplierFields(columns: Set<string>): Record<string, unknown> {
   return Object.fromEntries(Object.entries({ location, email, website }).filter(([, value]) => value !== undefined));
 }
 
-/** The columns of a file, and the different values of each, without blanks. */
-async function readColumns(
-  path: string,
-): Promise<{ delimiter: string; columns: string[]; valuesOf: (column: string) => string[] }> {
-  const values = new Map<string, Set<string>>();
-  let columns: string[] | undefined;
-  let delimiter: string;
-  try {
-    delimiter = await findDelimiter(path);
-    const parser = parse({ delimiter, skip_empty_lines: true, max_record_size: MAX_RECORD_LENGTH });
-    // Errors end the loop below.
-    pipeline(createReadStream(path), decodeText, parser, () => undefined);
-    for await (const row of parser as AsyncIterable<string[]>) {
-      const cells = row.map((cell) => cell.trim());
-      columns ??= cells;
-      if (columns === cells) for (const column of columns) values.set(column, new Set());
-      else {
-        for (const [index, value] of cells.entries()) {
-          const found = values.get(columns[index] ?? '');
-          const isSmall = value.length <= MAX_VALUE_LENGTH && (found?.size ?? 0) < MAX_VALUES;
-          if (value !== '' && isSmall) found?.add(value);
-        }
-      }
-    }
-  } catch (error) {
-    throw new InputError(`${path} cannot be read: ${(error as Error).message}`);
-  }
-  if (columns === undefined) throw new InputError(`${path} is empty: it needs a line of column names`);
-  return { delimiter, columns, valuesOf: (column) => [...(values.get(column) ?? [])] };
-}
-
-const DELIMITERS = [',', ';', '\t', '|'];
-
-/** The delimiter that the header has most of, without those in quotes. */
-async function findDelimiter(path: string): Promise<string> {
-  for await (const text of decodeText(createReadStream(path))) {
-    const [header = ''] = text
-      .replaceAll(/"[^"]*"/g, '')
-      .trimStart()
-      .split(/[\r\n]/);
-    const counts = DELIMITERS.map((one) => header.split(one).length);
-    return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ',';
-  }
-  return ',';
-}
-
 const PREFIXES: Readonly<Record<string, string>> = {
   'lead-entities': 'le_',
   coops: 'co_',
@@ -227,6 +202,7 @@ function sketchField(
   column: string,
   values: readonly string[],
   details: Record<string, unknown>,
+  description: string | undefined,
 ): unknown {
   const separator = [';', '|'].find((one) => values.some((value) => value.includes(one))) ?? '';
   const creates = creatableKind(type);
@@ -245,7 +221,8 @@ function sketchField(
   }
   const isList = type.type === 'list' || type.type === 'nigp';
   const splitter = separator || ';';
-  const cell = isList ? { column, separator: splitter } : { column };
+  const described = type.type === 'nigp' && description !== undefined ? { description } : {};
+  const cell = isList ? { column, separator: splitter, ...described } : { column };
   const { accepted } = type;
   const entries = isList ? values.flatMap((value) => value.split(splitter)) : values;
   const distinct = [...new Set(entries.map((entry) => entry.trim()))].filter((entry) => entry !== '').sort();

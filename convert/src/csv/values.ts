@@ -23,7 +23,7 @@ export function valueOf(row: Row, map: FieldMap): unknown {
     if (isRequired) throw new ValueError('blank, but every record needs a value');
     return null;
   }
-  if (type === 'nigp') return Array.from(new Set(values), (code) => ({ code, description: '' }));
+  if (type === 'nigp') return nigpCodes(row, map, values as string[]);
   return type === 'list' ? [...new Set(values)] : values[0];
 }
 
@@ -65,7 +65,7 @@ function fillText(text: string, cellOf: (column: string) => string): string {
 function single({ text, cells }: Entry, map: FieldMap): unknown {
   if (map.values !== null) {
     if (map.values.has(text)) return map.values.get(text);
-    throw new ValueError(`${JSON.stringify(text)} is not in the map's values; listed are ${quoted(map.values.keys())}`);
+    throw ValueError.of(text, `is not in the map's values; listed are ${quoted(map.values.keys())}`);
   }
   if (map.idPrefix !== null) return idOf(cells, map.idPrefix);
   if (map.isNumber) return numberFor(JSON.stringify(cells));
@@ -73,7 +73,7 @@ function single({ text, cells }: Entry, map: FieldMap): unknown {
     case 'timestamp':
       return timestampOf(text, map);
     case 'integer':
-      if (!/^\d{1,15}$/.test(text)) throw new ValueError(`${JSON.stringify(text)} is not a whole number`);
+      if (!/^\d{1,15}$/.test(text)) throw ValueError.of(text, 'is not a whole number');
       return Number(text);
     case 'nigp':
       return nigpCodeOf(text);
@@ -89,12 +89,23 @@ function timestampOf(text: string, { formats, timeZone }: FieldMap): string {
   return parseWithFormats(text, formats, timeZone);
 }
 
+/** Codes with their descriptions, which are in the same order; all of a cell describes a single code. */
+function nigpCodes(row: Row, map: FieldMap, codes: readonly string[]): object[] {
+  const separator = codes.length === 1 ? '' : map.separator;
+  const texts = entriesOf(row, { ...map, separator, columns: map.descriptions }).map(({ text }) => text);
+  if (texts.length > 0 && texts.length !== codes.length)
+    throw new ValueError(`has ${codes.length} codes, but ${texts.length} descriptions`);
+  const distinct = new Map(codes.map((code, index) => [code, texts[index] ?? '']));
+  return Array.from(distinct, ([code, description]) => ({ code, description }));
+}
+
 /** @throws ValueError */
 function nigpCodeOf(text: string): string {
-  const code = text.replaceAll(/[\s-]/g, '');
+  // Spreadsheets drop the zeros before the class, the first three digits.
+  const code = text.replace(/^\d{1,2}(?=$|[\s-])/, (digits) => digits.padStart(3, '0')).replaceAll(/[\s-]/g, '');
   if (NIGP_CODE.test(code)) return code;
   const accepted = '3, 5, 7 or 11 digits; hyphens and spaces between them are left out';
-  throw new ValueError(`${JSON.stringify(text)} is not an NIGP code of ${accepted}`);
+  throw ValueError.of(text, `is not an NIGP code of ${accepted}`);
 }
 
 /** The same words give the same id, whatever their case and spacing. */

@@ -51,7 +51,7 @@ export async function convertOcds(
     } catch (error) {
       if (!(error instanceof ValueError)) throw error;
       const { file, place } = parts.at(-1) ?? parts[0];
-      report.refuse({ file, place, field: error.field, id: ocid, reason: error.message });
+      report.refuse({ file, place, field: error.field, id: ocid, reason: error.message, value: error.value });
     }
   }
 }
@@ -78,7 +78,7 @@ async function readFile(
         report.read(form === 'release' ? 'releases' : `${form} releases`);
       } catch (error) {
         if (!(error instanceof ValueError)) throw error;
-        report.refuse({ file, place, field: error.field, id: ocid, reason: error.message });
+        report.refuse({ file, place, field: error.field, id: ocid, reason: error.message, value: error.value });
       }
     }
     if (isEmpty) throw new UnreadableInputError('', 'contains no OCDS release or record');

@@ -36,7 +36,7 @@ export function solicitationStatus(process: ContractingProcess): string | null {
     default: {
       const known = 'planning, planned, active, complete, unsuccessful, cancelled or withdrawn';
       const hint = `to map it, pass --map FILE, with {"status":{${JSON.stringify(status)}:"open"}} in the file`;
-      throw new ValueError(`${JSON.stringify(status)} is not one of ${known}; ${hint}`, 'tender.status');
+      throw ValueError.of(status, `is not one of ${known}; ${hint}`, 'tender.status');
     }
   }
 }

@@ -106,6 +106,6 @@ export function ownersOf(kind: IndexedKind, row: OwnedRow): Set<string> {
 }
 
 /** The owners whose ids are in columns of a kind, and whose grants show their records. */
-export function ownOwners(kind: IndexedKind): Owner[] {
+function ownOwners(kind: IndexedKind): Owner[] {
   return shownBy(kind).flatMap(([owner, records]) => (records === 'own' ? [owner] : []));
 }

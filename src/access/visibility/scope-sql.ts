@@ -3,7 +3,6 @@ import type { Engine, ParameterValues } from '../../database/database.ts';
 import { isInList, parameter } from '../../database/statement.ts';
 import type { IndexedKind, Kind, NamedRefKind } from '../../kinds.ts';
 import type { Scope } from '../scope.ts';
-import { ownOwners } from './owners.ts';
 import { hasDrafts, OWNER_KINDS, OWNERS, RULES, shownBy, type Owner, type Shown } from './rules.ts';
 
 /* The scope in statements that do not use the index. */
@@ -77,13 +76,14 @@ export function isListed(engine: Engine, kind: NamedRefKind, key: ScopeKey): Raw
   );
 }
 
-/** Whether an owner has records of a kind that its grant shows. Served by the index on the owner's column. */
-export function ownsShown(kind: IndexedKind, owner: Owner, id: RawBuilder<unknown>): RawBuilder<SqlBool> {
-  if (!ownOwners(kind).includes(owner)) return sql<SqlBool>`false`;
-  const owned = sql<SqlBool>`${sql.ref(`record.${OWNERS[owner].column}`)} = ${id}`;
+/** The number of records of a kind that the grant of an owner shows, counted in the index on the owner's column. */
+export function countShown(kind: IndexedKind, owner: Owner, id: RawBuilder<unknown>): RawBuilder<number> {
+  const shown = shownBy(kind).find(([each]) => each === owner)?.[1];
+  if (shown === undefined) return sql<number>`0`;
+  const { column, suppliers } = OWNERS[owner];
   const served = isServed(kind);
-  return sql<SqlBool>`exists (select 1 from ${sql.table(`catalog.${kind}`)} as record
-    where ${served === null ? owned : sql<SqlBool>`${owned} and ${served}`})`;
+  return sql<number>`(select count(*) from ${sql.table(shown === 'named' ? suppliers : `catalog.${kind}`)} as record
+    where ${sql.ref(`record.${column}`)} = ${id}${served === null ? sql`` : sql` and ${served}`})`;
 }
 
 /** Whether the row has a granted owner of this kind. */

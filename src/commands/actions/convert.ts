@@ -35,7 +35,7 @@ interface ConvertOcdsOptions extends Partial<Omit<OcdsOptions, 'contracts' | 'st
 interface ConvertCsvOptions {
   readonly out?: string;
   readonly map?: string;
-  readonly sketch?: string;
+  readonly sketch?: readonly string[];
   readonly skipRefused?: boolean;
 }
 
@@ -56,7 +56,7 @@ export async function convertFromOcds(
 }
 
 /**
- * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of a file. Returns exit
+ * `pds convert csv`: writes CSV files as an import directory, by a map; or prints a first map of files. Returns exit
  * code 1 if anything was refused.
  */
 export async function convertFromCsv(
@@ -64,12 +64,12 @@ export async function convertFromCsv(
   { out, map: mapPath, sketch, skipRefused = false }: ConvertCsvOptions,
 ): Promise<number> {
   if (sketch !== undefined) {
-    getFileSize(sketch);
-    const map = await sketchMap(sketch, fieldsOf(RECORD_SCHEMAS));
+    for (const path of sketch) getFileSize(path);
+    const { map, remarks } = await sketchMap(sketch, fieldsOf(RECORD_SCHEMAS));
     const lines = JSON.stringify(map, null, 2).split('\n');
     const marked = lines.filter((line) => line.includes('"(choose ')).length;
-    const remark = marked === 0 ? [] : `Fill in the ${marked} lines marked (choose …), and check the others.`;
-    output.result(map, lines, remark);
+    const remark = marked === 0 ? [] : [`Fill in the ${marked} lines marked (choose …), and check the others.`];
+    output.result(map, lines, [...remarks, ...remark]);
     return 0;
   }
   if (mapPath === undefined || out === undefined) throw new OperatorError('pass --map and --out, or --sketch FILE.csv');

@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs';
 import { realpath } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import type { IdleGrants } from '../../access/grant-check.ts';
 import { withoutKeys } from '../../access/keys.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { ConsentRequiredError } from '../../publishing/consent.ts';
+import { describeLoss, needsConsent, type Loss } from '../../publishing/losses.ts';
 import { publish, type ImportReport, type PublishOptions } from '../../publishing/publish.ts';
 import { findFile, listSources, type Source } from '../../publishing/read/source.ts';
-import { describeLostAccess } from '../../publishing/write/lost-access.ts';
+import { INDEXED_KINDS } from '../../kinds.ts';
 import { discarderOf } from '../../recovery/unused-database.ts';
 import { canAsk } from '../command-line.ts';
 import { isEmptyOrMissing, withDatabase, type CommandContext } from '../context.ts';
@@ -116,21 +116,37 @@ export async function publishWithProgress(
 }
 
 export function jsonOfReport(report: ImportReport, isPreview: boolean): object {
-  const { timestamp, kinds, rerendered, lostAccess, notes } = report;
-  return { dryRun: isPreview, publishedAt: timestamp, kinds, renderedAnew: rerendered, lostAccess, notes };
+  const { timestamp, kinds, rerendered, losses, notes } = report;
+  const lostAccess = losses.filter(needsConsent);
+  return { dryRun: isPreview, publishedAt: timestamp, kinds, renderedAnew: rerendered, lostAccess, losses, notes };
 }
 
 /** Partners listed in text; `--json` has all. */
 const MAX_SHOWN_PARTNERS = 20;
 
-function listLostAccess(lostAccess: readonly IdleGrants[]): string[] {
-  const warnings = lostAccess.slice(0, MAX_SHOWN_PARTNERS).map((lost) => `warning: ${describeLostAccess(lost)}.`);
+function listLostAccess(lostAccess: readonly Loss[]): string[] {
+  const warnings = lostAccess.slice(0, MAX_SHOWN_PARTNERS).map((lost) => `warning: ${describeLoss(lost)}.`);
   const more = lostAccess.length - warnings.length;
   return more > 0 ? [...warnings, `and ${more} more partners; "pds diff --json" lists all`] : warnings;
 }
 
-/** The report as text: the totals, notes, and at last `outcome`. */
-export function describeReport({ kinds, rerendered, lostAccess, notes }: ImportReport, outcome: string): string[] {
+/** A table of what partners lose and gain, by kind. */
+function tabulateLosses(losses: readonly Loss[]): string[] {
+  if (losses.length === 0) return [];
+  const rows = losses.slice(0, MAX_SHOWN_PARTNERS).map(({ partner, records }) => [
+    ...INDEXED_KINDS.map((kind) => {
+      const { before, lost, gained } = records[kind] ?? { before: 0, lost: 0, gained: 0 };
+      return lost + gained === 0 ? '-' : `-${lost} +${gained} of ${before}`;
+    }),
+    partner,
+  ]);
+  const heading = [...INDEXED_KINDS.map((kind) => kind.toUpperCase()), 'PARTNER THAT LOSES RECORDS'];
+  const more = losses.length - rows.length;
+  return [...renderColumns([heading, ...rows]), ...(more > 0 ? [`and ${more} more partners; --json lists all`] : [])];
+}
+
+/** The report as text: the totals, notes, what partners lose, and at last `outcome`. */
+export function describeReport({ kinds, rerendered, losses, notes }: ImportReport, outcome: string): string[] {
   const rows = Object.entries(kinds).map(([kind, counts]) => [
     ...[counts.added, counts.changed, counts.unchanged, counts.removed].map(String),
     kind,
@@ -138,8 +154,9 @@ export function describeReport({ kinds, rerendered, lostAccess, notes }: ImportR
   return [
     ...renderColumns([['ADDED', 'CHANGED', 'UNCHANGED', 'REMOVED', 'KIND'], ...rows]),
     ...(rerendered > 0 ? [`Other records that changed because a record that they embed did: ${rerendered}.`] : []),
-    ...listLostAccess(lostAccess),
+    ...listLostAccess(losses.filter(needsConsent)),
     ...notes,
+    ...tabulateLosses(losses),
     outcome,
   ];
 }

@@ -1,4 +1,5 @@
 import { grant, listGrants, revoke, type Grant, type Grants } from '../../access/grant-admin.ts';
+import { countShownBy, kindsShown, type ShownRecords } from '../../access/grant-check.ts';
 import { listKeys } from '../../access/key-admin.ts';
 import { readCompleteListings, type CompleteListings } from '../../access/scope.ts';
 import {
@@ -13,7 +14,7 @@ import {
   getPartnerId,
 } from '../../access/partner-admin.ts';
 import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts';
-import { listOwners } from '../../access/visibility/owners.ts';
+import { awaitByOwner, listOwners } from '../../access/visibility/owners.ts';
 import { OWNER_KINDS, OWNERS, type ByOwner, type Owner } from '../../access/visibility/rules.ts';
 import type { Kind } from '../../kinds.ts';
 import { withDatabase, type CommandContext } from '../context.ts';
@@ -78,7 +79,11 @@ const WHY_COMPLETE: Readonly<Record<CompleteListings['because'], string>> = {
 /** `pds partner show NAME` */
 export async function show({ config, database, clock, output }: CommandContext, name: string): Promise<undefined> {
   const partner = await getPartner(database, clock, name);
-  const grants = await listGrants(database, name);
+  const listed = await listGrants(database, name);
+  const grants = await awaitByOwner(async (owner, ofKind) => {
+    const shown = await countShownBy(database, owner, listed[ofKind].map(({ id }) => id)); // prettier-ignore
+    return listed[ofKind].map((grant): GrantWithRecords => ({ ...grant, gives: shown.get(grant.id) ?? null }));
+  });
   const keys = await listKeys(database, clock, name);
   const completeChanges = await readCompleteListings(database, await getPartnerId(database, name));
   const { upTo, because } = completeChanges;
@@ -92,7 +97,7 @@ export async function show({ config, database, clock, output }: CommandContext, 
       ['changes', `a sync from ${upTo} or earlier lists every record (${WHY_COMPLETE[because]})`],
       ['per minute', partner.requestsPerMinute?.toString() ?? `${config.requestsPerMinute} (default)`],
     ]),
-    ...OWNER_KINDS.flatMap((owner) => renderGrants(owner, grants)),
+    ...OWNER_KINDS.flatMap((owner) => renderGrants(owner, grants, partner.kinds)),
     ...(keys.length > 0 ? [renderKeys(keys)] : []),
   ];
   output.result(
@@ -205,11 +210,21 @@ async function reportChange(
   output.done({ ...value, partner }, sentence + remark(partner));
 }
 
+/** A grant with the records that it gives; null if the catalog no longer contains its owner. */
+type GrantWithRecords = Grant & { readonly gives: ShownRecords | null };
+
 /** The table of the grants of one kind; none if there are none. */
-function renderGrants(owner: Owner, grants: ByOwner<readonly Grant[]>): string[][] {
+function renderGrants(
+  owner: Owner,
+  grants: ByOwner<readonly GrantWithRecords[]>,
+  kinds: PartnerSummary['kinds'],
+): string[][] {
   const { label, grants: ofKind } = OWNERS[owner];
-  const rows = grants[ofKind].map(({ id, name, grantedAt }) => [id, grantedAt, name ?? '(no longer in the catalog)']);
-  return rows.length === 0 ? [] : [renderColumns([[label.toUpperCase(), 'GRANTED', 'NAME'], ...rows])];
+  const rows = grants[ofKind].map(({ id, name, grantedAt, gives }) => {
+    const given = kindsShown(kinds, gives).map((kind) => `${kind} ${gives?.[kind]}`);
+    return [id, grantedAt, given.join(', ') || 'nothing', name ?? '(no longer in the catalog)'];
+  });
+  return rows.length === 0 ? [] : [renderColumns([[label.toUpperCase(), 'GRANTED', 'GIVES', 'NAME'], ...rows])];
 }
 
 function describeScope({ everythingSince, leadEntityCount, coopCount }: PartnerSummary): string {

@@ -24,7 +24,7 @@ declare
       "catalog.*": "select, insert, update, delete, maintain",
       "catalog.migrations": "select, maintain",
       "access.migrations": "select",
-      "access.settings": "select",
+      "access.settings": "select, insert, update",
       "access.events": "select, insert, delete",
       "access.partners": "select, insert, update",
       "access.grants": "select, insert, delete",

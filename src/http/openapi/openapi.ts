@@ -28,7 +28,7 @@ Every path accepts GET and HEAD; other methods get 405. Requests under \`/v1\` c
 
 const GUIDES_PATH = '/docs';
 
-const INFO = { title: 'Partner data service', version: '1.2.0', description: DESCRIPTION };
+const INFO = { title: 'Partner data service', version: '1.3.0', description: DESCRIPTION };
 
 const ENVIRONMENT_NAMES = { production: 'production', uat: 'UAT (test)', dev: 'development (local)' } as const;
 

@@ -13,17 +13,18 @@ import type { ImportContext } from '../import-context.ts';
 
 type Departed = Pick<DepartureRow, 'id' | 'owner'>;
 
-/** Records the departures of replaced records: from each owner that the new row no longer has. */
+/** Records the departures of written records: from each owner that the new row no longer has. */
 export async function recordMoves(
   context: ImportContext,
   kind: IndexedKind,
   written: readonly { readonly before: { readonly row: object } | null; readonly row: object }[],
 ): Promise<void> {
   const departed = written.flatMap(({ before, row }): Departed[] => {
-    if (before === null) return [];
     const { id } = row as OwnedRow;
+    const former = before === null ? new Set<string>() : ownersOf(kind, before.row as OwnedRow);
     const kept = ownersOf(kind, row as OwnedRow);
-    return [...ownersOf(kind, before.row as OwnedRow).difference(kept)].map((owner) => ({ id, owner }));
+    context.losses.add(kind, former, kept);
+    return Array.from(former.difference(kept), (owner) => ({ id, owner }));
   });
   await recordDepartures(context, kind, departed);
 }
@@ -34,7 +35,11 @@ export async function recordRemovals(context: ImportContext, kind: IndexedKind, 
   const columns = ownerColumns(kind).map((column) => sql.ref(column));
   const { rows } = await sql<OwnedRow>`select ${sql.join(columns)} from ${sql.table(`catalog.${kind}`)}
     where ${isOneOf(engine, sql.ref('id'), ids)}`.execute(kysely);
-  const departed = rows.flatMap((row) => Array.from(ownersOf(kind, row), (owner) => ({ id: row.id, owner })));
+  const departed = rows.flatMap((row) => {
+    const former = ownersOf(kind, row);
+    context.losses.add(kind, former, new Set());
+    return Array.from(former, (owner) => ({ id: row.id, owner }));
+  });
   await recordDepartures(context, kind, departed);
 }
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import { isDraft } from '../../access/visibility/rules.ts';
+import { ownerKey } from '../../access/visibility/owners.ts';
+import { isDraft, shownBy } from '../../access/visibility/rules.ts';
 import { isOneOf } from '../../database/statement.ts';
 import { deleteRows, inBatches, insertRows, loadValues, writeRows } from '../../database/rows.ts';
 import type { Tables } from '../../database/tables.ts';
@@ -209,6 +210,8 @@ export class RecordWriter {
     const { database, referenceData } = this.#context;
     await this.#describeRemoved(keys);
     if (isIndexed(this.#kind)) await recordRemovals(this.#context, this.#kind, keys);
+    const owner = shownBy(this.#kind).find(([, shown]) => shown === 'itself')?.[0];
+    if (owner !== undefined) for (const key of keys) this.#context.losses.removed.add(ownerKey(owner, key));
     await this.#index?.remove(await loadValues(database, this.#kind, keys, sql.ref<number>('position')));
     for (const { table, owner } of this.#ownTables) await deleteRows(database, table, owner, keys);
     await deleteRows(database, this.#tableName, keyField(this.#kind), keys);

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { ownerKey } from '../../access/visibility/owners.ts';
+import { EVERYTHING, ownerKey } from '../../access/visibility/owners.ts';
 import { OWNERS, shownBy } from '../../access/visibility/rules.ts';
 import { facetTerm, pathTerms } from '../../index/terms.ts';
 import { insertRows } from '../../database/rows.ts';
@@ -53,5 +53,25 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
     await index.writeIfLarge();
     for (const pair of removed) if (pair.position !== null) index.changeTerms(pair.position, termsOf(pair), []);
     await index.writeIfLarge();
+  }
+  if (context.losses.hasPartners) await countChanged(context);
+}
+
+/** Counts the suppliers whose owners this release changed, by all owners that each had and has. */
+async function countChanged({ database: { kysely }, losses, release }: ImportContext): Promise<void> {
+  const paths = shownBy('suppliers').map(([owner]) => {
+    const { suppliers, column } = OWNERS[owner];
+    const key = sql`${ownerKey(owner, '')} || ${sql.ref(column)}`;
+    return sql`select supplier_id as id, ${key} as owner, since_release as since from ${sql.table(suppliers)}`;
+  });
+  const { rows } = await sql<{ id: string; owner: string; since: number | null }>`
+    with path as (${sql.join(paths, sql` union all `)}), gone as (select id, owner, cast(null as bigint) as since
+      from catalog.departures where kind = 'suppliers' and release = ${release} and owner <> ${EVERYTHING})
+    select * from path where id in (select id from path where since = ${release} union select id from gone)
+    union all select * from gone`.execute(kysely);
+  for (const owners of Map.groupBy(rows, ({ id }) => id).values()) {
+    const without = (since: number | null) =>
+      new Set(owners.filter((each) => each.since !== since).map(({ owner }) => owner));
+    losses.add('suppliers', without(release), without(null));
   }
 }

@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { KEY_ENVIRONMENTS, type KeyEnvironment } from '../../access/keys.ts';
 import type { Partner } from '../../access/scope.ts';
 import type { Engine, Query } from '../../database/database.ts';
+import { checkedAt } from '../../database/revision.ts';
 import { isInList, parameter } from '../../database/statement.ts';
 import { objectResponses } from '../../http/openapi/openapi-responses.ts';
 import {
@@ -116,6 +117,12 @@ const key = objectSchema(
     data_published_at: nullableSchema(
       timestampSchema('When the newest data was published; null before the first release.', '2030-01-20T06:00:00.000Z'),
     ),
+    data_checked_at: nullableSchema(
+      timestampSchema(
+        'New in 1.3.0: when the service last imported data, even if nothing had changed; null before the first import.',
+        '2030-01-27T06:00:00.000Z',
+      ),
+    ),
   },
   { $id: 'Key', description: 'The key that a request was made with, and what its partner can see.' },
 );
@@ -155,7 +162,8 @@ export function registerKey(v1: FastifyInstance, { clock, config }: RouteService
 
 interface OwnKeyRow {
   /** The last release in the catalog; null before the first. */
-  readonly published_at: string | null;
+  readonly released: string | null;
+  readonly checked: string | null;
   readonly id: string;
   readonly environment: KeyEnvironment;
   readonly created_at: string;
@@ -170,10 +178,10 @@ interface OwnKeyRow {
 export function ownKey(engine: Engine, keyId: string, days: readonly string[]): Query<OwnKeyRow> {
   return {
     statementKey: 'own key',
-    columns: ['published_at', 'id', 'environment', 'created_at', 'expires_at', 'replaced_by', 'day', 'requests'],
+    columns: ['released', 'checked', 'id', 'environment', 'created_at', 'expires_at', 'replaced_by', 'day', 'requests'],
     build: () => sql`
-      select (select max(at) from catalog.releases) as published_at, own.id, own.environment, own.created_at,
-        own.expires_at, own.replaced_by, used.day, used.requests
+      select (select max(at) from catalog.releases) as released, ${checkedAt} as checked, own.id, own.environment,
+        own.created_at, own.expires_at, own.replaced_by, used.day, used.requests
       from access.keys as own
       left join (
         select usage.day, cast(sum(usage.requests) as bigint) as requests
@@ -188,7 +196,7 @@ export function ownKey(engine: Engine, keyId: string, days: readonly string[]): 
 }
 
 function renderKey(
-  { id, environment, created_at, expires_at, replaced_by, published_at }: OwnKeyRow,
+  { id, environment, created_at, expires_at, replaced_by, released, checked }: OwnKeyRow,
   { name, kinds, scope, requestsPerMinute }: Partner,
   usage: readonly { day: string; requests: number }[],
 ): string {
@@ -206,6 +214,7 @@ function renderKey(
     granted_coops: scope.coops.size,
     requests_per_minute: requestsPerMinute,
     usage,
-    data_published_at: published_at,
+    data_published_at: released,
+    data_checked_at: checked ?? released,
   });
 }

@@ -1,6 +1,7 @@
+import { closeSync } from 'node:fs';
 import { closesAtMs, idOf, withoutTime, type Kind } from '../kinds.ts';
-import { CopyError, type CopyChange } from '../store.ts';
-import { readLines, writeNew } from './ndjson-files.ts';
+import { changeOf, CopyError, type CopyChange } from '../store.ts';
+import { createFile, LineWriter, newOf, readLines } from './ndjson-files.ts';
 
 /** A record by its id; null if it was removed. */
 export interface Entry {
@@ -14,38 +15,39 @@ export interface Merged {
   /** In bytes. */
   readonly size: number;
   readonly held: number;
-  readonly changes: readonly CopyChange[];
   /** The earliest deadline of a solicitation that is open, in milliseconds since 1970; `Infinity` if there is none. */
   readonly deadlineMs: number;
 }
 
 /**
  * Writes the new version of a file next to it, from its records and those received, both sorted by id. A complete list
- * drops the others. `is_open` is evaluated for the moment `nowMs`.
+ * drops the others. `is_open` is evaluated for the moment `nowMs`. Yields the changes to report.
  */
-export function merge(
+export function* merge(
   path: string,
   kind: Kind,
   received: Iterable<Entry>,
   { isComplete, isFirstCopy, nowMs }: { isComplete: boolean; isFirstCopy: boolean; nowMs: number },
-): Merged {
-  const changes: CopyChange[] = [];
-  let [held, deadlineMs] = [0, Infinity];
-  const lines = function* (): Generator<string> {
+): Generator<CopyChange, Merged, undefined> {
+  const file = createFile(newOf(path));
+  try {
+    const writer = new LineWriter(file);
+    let [held, deadlineMs] = [0, Infinity];
     for (const { id, stored, received: update } of join(storedIn(path), received)) {
       const before = stored === null ? null : withoutTime(kind, stored);
-      const record = update === undefined && !isComplete ? before : (update ?? null);
-      const after = record === null ? null : withoutTime(kind, record);
-      if (before !== after && !isFirstCopy) changes.push({ kind, id, change: changeOf(before, after) });
-      if (after === null) continue;
+      const merged = update === undefined && !isComplete ? before : (update ?? null);
+      const record = merged === null ? null : withoutTime(kind, merged);
+      if (before !== record && !isFirstCopy) yield { kind, id, change: changeOf(before, record), before, record };
+      if (record === null) continue;
       held += 1;
-      const closesMs = kind === 'solicitations' ? closesAtMs(after) : -Infinity;
+      const closesMs = kind === 'solicitations' ? closesAtMs(record) : -Infinity;
       if (closesMs > nowMs) deadlineMs = Math.min(deadlineMs, closesMs);
-      yield closesMs > nowMs ? after.replace('"is_open":false', '"is_open":true') : after;
+      writer.write(closesMs > nowMs ? record.replace('"is_open":false', '"is_open":true') : record);
     }
-  };
-  const size = writeNew(path, lines());
-  return { kind, size, held, changes, deadlineMs };
+    return { kind, size: writer.end(), held, deadlineMs };
+  } finally {
+    closeSync(file);
+  }
 }
 
 function* storedIn(path: string): Generator<Entry, void, undefined> {
@@ -78,11 +80,6 @@ function* join(
     if (left !== undefined) a = next(olds);
     if (right !== undefined) b = next(news);
   }
-}
-
-function changeOf(before: string | null, after: string | null): CopyChange['change'] {
-  if (before === null) return 'added';
-  return after === null ? 'removed' : 'changed';
 }
 
 /** A list that has ended counts as after the other. */

@@ -76,18 +76,38 @@ export function appendAt(path: string, size: number, lines: Iterable<string>): n
 function writeLines(file: number, size: number, lines: Iterable<string>): number {
   try {
     if (fstatSync(file).size > size) ftruncateSync(file, size);
-    let text = '';
-    for (const line of lines) {
-      text += `${line}\n`;
-      if (text.length <= BUFFERED) continue;
-      writeFileSync(file, Buffer.from(text));
-      text = '';
-    }
-    writeFileSync(file, Buffer.from(text));
-    fsyncSync(file);
-    return fstatSync(file).size;
+    const writer = new LineWriter(file);
+    for (const line of lines) writer.write(line);
+    return writer.end();
   } finally {
     closeSync(file);
+  }
+}
+
+/** Appends lines to an open file, in large parts. */
+export class LineWriter {
+  readonly #file: number;
+  #text = '';
+
+  constructor(file: number) {
+    this.#file = file;
+  }
+
+  write(line: string): void {
+    this.#text += `${line}\n`;
+    if (this.#text.length > BUFFERED) this.#flush();
+  }
+
+  /** Returns the size of the file in bytes, once all is on the disk. */
+  end(): number {
+    this.#flush();
+    fsyncSync(this.#file);
+    return fstatSync(this.#file).size;
+  }
+
+  #flush(): void {
+    writeFileSync(this.#file, Buffer.from(this.#text));
+    this.#text = '';
   }
 }
 

@@ -5,6 +5,7 @@ import {
   CopyError,
   initialState,
   readingAgain,
+  type ChangeCount,
   type CopyChange,
   type Listing,
   type MirrorState,
@@ -15,6 +16,9 @@ import { appendAt, newOf, readLines, takeNew, writeNew } from './ndjson-files.ts
 import { lockDirectory } from './ndjson-lock.ts';
 
 const LAYOUT = 2;
+
+/** The beginning of a line that notes a change. */
+const NOTED = /^\{"kind":"([a-z-]+)","id":"(?:[^"\\]|\\.)*","change":"([a-z]+)"/;
 
 /** The folder of what is the mirror's own. */
 const INTERNAL = '.mirror';
@@ -95,10 +99,10 @@ export class NdjsonStore implements Store {
   endListing(state: MirrorState, nowMs: number): void {
     const { receivedBytes } = this.#saved;
     const isComplete = this.state.listing?.isComplete === true;
-    const merged = FEED_KINDS.filter((kind) => isComplete || receivedBytes[kind] !== undefined).map((kind) =>
+    const merges = FEED_KINDS.filter((kind) => isComplete || receivedBytes[kind] !== undefined).map((kind) =>
       this.#merge(kind, receivedIn(this.#receivedPath(kind), receivedBytes[kind]), isComplete, nowMs),
     );
-    this.#saveMerged(merged, state, nowMs);
+    this.#saveMerged(merges, state, nowMs);
     for (const kind of FEED_KINDS) rmSync(this.#receivedPath(kind), { force: true });
   }
 
@@ -108,8 +112,20 @@ export class NdjsonStore implements Store {
   }
 
   *listUnreported(): Generator<CopyChange, void, undefined> {
-    for (const line of readLines(this.#internalPath('unreported.ndjson'), this.#saved.unreportedBytes))
-      yield JSON.parse(line) as CopyChange;
+    // Versions before 2.1 did not note the records.
+    for (const line of this.#unreportedLines())
+      yield { before: null, record: null, ...(JSON.parse(line) as Omit<CopyChange, 'before' | 'record'>) };
+  }
+
+  *countUnreported(): Generator<ChangeCount, void, undefined> {
+    for (const line of this.#unreportedLines()) {
+      const [, kind, change] = NOTED.exec(line) ?? [];
+      yield { kind, change, count: 1 } as ChangeCount;
+    }
+  }
+
+  #unreportedLines(): Iterable<string> {
+    return readLines(this.#internalPath('unreported.ndjson'), this.#saved.unreportedBytes);
   }
 
   forgetUnreported(): void {
@@ -123,20 +139,22 @@ export class NdjsonStore implements Store {
     return this.#saved.deadlineMs ?? Infinity;
   }
 
-  #merge(kind: Kind, received: Iterable<Entry>, isComplete: boolean, nowMs: number): Merged {
+  #merge(kind: Kind, received: Iterable<Entry>, isComplete: boolean, nowMs: number) {
     const { isFirstCopy } = this.state;
     return merge(this.#pathOf(kind), kind, received, { isComplete, isFirstCopy, nowMs });
   }
 
-  /** Saves the state that belongs to new versions of files, which it then puts in their places. */
-  #saveMerged(merged: readonly Merged[], state: MirrorState, nowMs: number): void {
-    let { unreportedBytes, deadlineMs, openAsOfMs } = this.#saved;
+  /** Writes new versions of files, saves the state that belongs to them, then puts them in their places. */
+  #saveMerged(merges: readonly ReturnType<typeof merge>[], state: MirrorState, nowMs: number): void {
+    let { deadlineMs, openAsOfMs } = this.#saved;
     const [sizes, held] = [{ ...this.#saved.sizes }, { ...state.held }];
+    const merged: Merged[] = [];
+    const path = this.#internalPath('unreported.ndjson');
+    // Changes are noted while files are written, so that they need not fit in memory.
+    const unreportedBytes = appendAt(path, this.#saved.unreportedBytes, notesOf(merges, merged));
     for (const { kind, ...found } of merged) {
       [sizes[kind], held[kind]] = [found.size, found.held];
       if (kind === 'solicitations') [deadlineMs, openAsOfMs] = [found.deadlineMs, nowMs];
-      const lines = found.changes.map((change) => JSON.stringify(change));
-      unreportedBytes = appendAt(this.#internalPath('unreported.ndjson'), unreportedBytes, lines);
     }
     const replaced = merged.map(({ kind }) => kind);
     this.#save({ state: { ...state, held }, unreportedBytes, replaced, sizes, deadlineMs, openAsOfMs });
@@ -182,6 +200,15 @@ export class NdjsonStore implements Store {
 
   #internalPath(name: string): string {
     return join(this.#directory, INTERNAL, name);
+  }
+}
+
+/** Runs merges, yields their changes as lines, and adds their results to `merged`. */
+function* notesOf(merges: readonly ReturnType<typeof merge>[], merged: Merged[]): Generator<string> {
+  for (const merging of merges) {
+    let next = merging.next();
+    for (; next.done !== true; next = merging.next()) yield JSON.stringify(next.value);
+    merged.push(next.value);
   }
 }
 

@@ -90,6 +90,11 @@ function prepare(database: DatabaseSync, path: string): void {
     );
   // A power cut can undo the last transactions, each with the state that belongs to it.
   database.exec('pragma journal_mode = wal; pragma synchronous = normal');
+  const hasBefore = database
+    .prepare(`select 1 from pragma_table_info('unreported_changes') where name = 'before'`)
+    .get();
+  // Versions before 2.1 did not note how a record was before.
+  if (!isEmpty && hasBefore === undefined) database.exec('alter table unreported_changes add column before text');
   if (!isEmpty) return;
   database.exec(`begin immediate; pragma application_id = ${APPLICATION_ID}; pragma user_version = ${LAYOUT_VERSION};
     ${LAYOUT} commit`);

@@ -49,7 +49,7 @@ const RECORD = `json_set(record, '$.is_open', json(case when ${IS_OPEN} then 'tr
 export const LAYOUT = `
 create table mirror_state (name text primary key not null, value text not null);
 create table unreported_changes (
-  kind text not null, id text not null, change text not null, primary key (kind, id)
+  kind text not null, id text not null, change text not null, before text, primary key (kind, id)
 ) without rowid;
 ${KINDS.map(tableOf).join('\n')}
 ${['supplier', 'city_service']

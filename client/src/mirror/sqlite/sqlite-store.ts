@@ -11,8 +11,10 @@ import {
 } from '../kinds.ts';
 import {
   BusyCopyError,
+  changeOf,
   each,
   initialState,
+  type ChangeCount,
   type CopyChange,
   type Listing,
   type MirrorState,
@@ -32,7 +34,9 @@ const UNLINK = ['suppliers', 'city_services'].map((field) => `delete from contra
 const LINK = ['suppliers', 'city_services'].map(
   (field) => `insert or ignore into contract_${field} select ?, value ->> 'id' from json_each(?, '$.${field}')`,
 );
-const LOG = 'insert or replace into unreported_changes (kind, id, change) values (?, ?, ?)';
+const NOTED = 'select before from unreported_changes where kind = ? and id = ?';
+const NOTE = 'insert or replace into unreported_changes (kind, id, change, before) values (?, ?, ?, ?)';
+const FORGET = 'delete from unreported_changes where kind = ? and id = ?';
 
 /** A copy in one SQLite file, which others can read at any time. */
 export class SqliteStore implements Store {
@@ -111,9 +115,15 @@ export class SqliteStore implements Store {
     });
   }
 
-  listUnreported(): Iterable<CopyChange> {
-    const rows: Iterable<unknown> = this.#run('select kind, id, change from unreported_changes').iterate();
-    return rows as Iterable<CopyChange>;
+  *listUnreported(): Generator<CopyChange, void, undefined> {
+    const rows: Iterable<unknown> = this.#run('select kind, id, change, before from unreported_changes').iterate();
+    for (const change of rows as Iterable<Omit<CopyChange, 'record'>>)
+      yield { ...change, record: this.#recordOf(change.kind, change.id) };
+  }
+
+  countUnreported(): Iterable<ChangeCount> {
+    const counts = 'select kind, change, count(*) as count from unreported_changes group by kind, change';
+    return this.#run(counts).all() as Iterable<unknown> as Iterable<ChangeCount>;
   }
 
   forgetUnreported(): void {
@@ -133,24 +143,35 @@ export class SqliteStore implements Store {
   #put(kind: Kind, id: string, record: string): void {
     const text = withoutTime(kind, record);
     // Nearly all records of a first copy are new.
-    const held = this.#state.isFirstCopy ? undefined : this.#run(SELECT[kind]).get(id)?.['record'];
-    if (held === text) return;
-    const isAdded = held === undefined && Number(this.#run(INSERT[kind]).run(text, id).changes) === 1;
+    const before = this.#state.isFirstCopy ? null : this.#recordOf(kind, id);
+    if (before === text) return;
+    const isAdded = before === null && Number(this.#run(INSERT[kind]).run(text, id).changes) === 1;
     if (!isAdded) this.#run(UPDATE[kind]).run(text, id);
     if (kind === 'contracts') this.#link(id, text);
-    this.#note({ kind, id, change: isAdded ? 'added' : 'changed' });
+    if (isAdded) this.#held[kind] += 1;
+    this.#note(kind, id, before, text);
   }
 
   #remove(kind: Kind, id: string): void {
-    const { changes } = this.#run(`delete from ${TABLES[kind]} where id = ?`).run(id);
-    if (Number(changes) === 0) return;
+    const before = this.#recordOf(kind, id);
+    if (before === null) return;
+    this.#run(`delete from ${TABLES[kind]} where id = ?`).run(id);
     if (kind === 'contracts') this.#link(id, null);
-    this.#note({ kind, id, change: 'removed' });
+    this.#held[kind] -= 1;
+    this.#note(kind, id, before, null);
   }
 
-  #note({ kind, id, change }: CopyChange): void {
-    if (change !== 'changed') this.#held[kind] += change === 'added' ? 1 : -1;
-    if (!this.#state.isFirstCopy) this.#run(LOG).run(kind, id, change);
+  #recordOf(kind: Kind, id: string): string | null {
+    return (this.#run(SELECT[kind]).get(id)?.['record'] ?? null) as string | null;
+  }
+
+  /** Notes a change for the next report. Of several changes, it is the one from the last report to now. */
+  #note(kind: Kind, id: string, before: string | null, record: string | null): void {
+    if (this.#state.isFirstCopy) return;
+    const noted = this.#run(NOTED).get(kind, id);
+    const reported = noted === undefined ? before : (noted['before'] as string | null);
+    if (reported === record) this.#run(FORGET).run(kind, id);
+    else this.#run(NOTE).run(kind, id, changeOf(reported, record), reported);
   }
 
   /** Removes the records between two positions of a complete listing that it does not have. */

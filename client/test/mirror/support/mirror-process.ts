@@ -29,8 +29,17 @@ export interface MirrorEnd {
 
 /** Starts a mirror with these arguments. Of this process's environment it inherits only PATH. */
 export function startMirror(args: readonly string[], environment: Readonly<Record<string, string>>): MirrorProcess {
-  const child = spawn(process.execPath, [MAIN, ...args], {
-    env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE, ...environment },
+  return startProgram(process.execPath, [MAIN, ...args], { NODE_COMPILE_CACHE, ...environment });
+}
+
+/** Starts any program in the same way. */
+export function startProgram(
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>>,
+): MirrorProcess {
+  const child = spawn(program, args, {
+    env: { PATH: process.env['PATH'], ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   if (child.pid === undefined) throw new Error('the mirror could not be started');

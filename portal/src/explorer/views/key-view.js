@@ -28,6 +28,7 @@ export async function showKey(view) {
       ['Kinds', key.kinds.join(', ')],
       ['Requests per minute', `${formatNumber(key.requests_per_minute)}, over all keys of the partner`],
       ['Newest data', time(key.data_published_at)],
+      ['Last checked', time(key.data_checked_at)],
     ]),
     barChart(
       `${formatNumber(requests)} ${requests === 1 ? 'request' : 'requests'} with this key in ${key.usage.length} days`,
