@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { cp, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { ROOT } from '../../docs/documents.ts';
 import type { Workspace } from '../../support/cluster/workspace.ts';
@@ -34,36 +34,44 @@ export async function makeBaseImages(buildah: Buildah): Promise<void> {
   const modules = await installNode(workspace, version);
   const node = join(modules, `node-linux-${process.arch}/bin/node`);
 
-  const tools = await extract(workspace, 'tools', packages);
-  await cp(node, join(tools, 'usr/local/bin/node'));
-  await cp(join(modules, 'npm'), join(tools, 'usr/local/lib/node_modules/npm'), { recursive: true });
-  await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(tools, 'usr/local/bin/npm'));
-  await writeFile(join(tools, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
-
-  const isRuntime = (file: string): boolean => RUNTIME.some((name) => file.startsWith(`${name}_`));
-  const runtime = await extract(workspace, 'runtime', packages.filter(isRuntime));
-  await cp(node, join(runtime, 'nodejs/bin/node'));
-
-  const containerfile = workspace.write('Containerfile', 'FROM scratch\nCOPY . /\n');
-  await buildah.run('build', '--file', containerfile, '--tag', `docker.io/library/${builder}`, tools);
-  await buildah.run('build', '--file', containerfile, '--tag', base, runtime);
+  await makeImage(buildah, `docker.io/library/${builder}`, async (root) => {
+    await extract(packages, root);
+    await cp(node, join(root, 'usr/local/bin/node'));
+    await cp(join(modules, 'npm'), join(root, 'usr/local/lib/node_modules/npm'), { recursive: true });
+    await symlink('../lib/node_modules/npm/bin/npm-cli.js', join(root, 'usr/local/bin/npm'));
+    await writeFile(join(root, 'etc/passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
+  });
+  await makeImage(buildah, base, async (root) => {
+    await extract(packages.filter(isRuntime), root);
+    await cp(node, join(root, 'nodejs/bin/node'));
+  });
 }
 
-/** Downloads packages with all that they depend on, as for a machine that has none; returns the files' names. */
+/** Makes an image of what `fill` puts into a folder. */
+async function makeImage(buildah: Buildah, name: string, fill: (root: string) => Promise<void>): Promise<void> {
+  const container = await buildah.run('from', 'scratch');
+  await fill(await buildah.run('mount', container));
+  await buildah.run('commit', '--rm', container, name);
+}
+
+/** Downloads packages with all that they depend on, as for a machine that has none; returns the files. */
 async function downloadPackages(workspace: Workspace): Promise<string[]> {
   const folder = workspace.path('packages');
   await mkdir(join(folder, 'partial'), { recursive: true });
   const settings = ['Dir::State::status=/dev/null', `Dir::Cache::archives=${folder}`, 'Debug::NoLocking=true'];
   const options = ['--yes', '--download-only', '--no-install-recommends', ...settings.flatMap((text) => ['-o', text])];
   await run('apt-get', ['install', ...options, ...RUNTIME, ...TOOLS]);
-  return (await readdir(folder)).filter((name) => name.endsWith('.deb'));
+  const names = await readdir(folder);
+  return names.filter((name) => name.endsWith('.deb')).map((name) => join(folder, name));
+}
+
+function isRuntime(file: string): boolean {
+  return RUNTIME.some((name) => basename(file).startsWith(`${name}_`));
 }
 
 /** Unpacks packages into a folder. */
-async function extract(workspace: Workspace, name: string, packages: readonly string[]): Promise<string> {
-  const folder = workspace.path(name);
-  for (const file of packages) await run('dpkg-deb', ['--extract', workspace.path('packages', file), folder]);
-  return folder;
+async function extract(packages: readonly string[], folder: string): Promise<void> {
+  for (const file of packages) await run('dpkg-deb', ['--extract', file, folder]);
 }
 
 /** Installs Node and npm from npm's registry; returns their folder. */
