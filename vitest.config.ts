@@ -109,8 +109,8 @@ const ONLY_AT_NIGHT = [
   'test/upgrade/upgrade.test.ts',
   // Check alerts, dashboards and settings with the programs that load them, and metrics of servers that fail.
   'test/monitoring/{ops-files.sqlite,installation.postgres}.test.ts',
-  // Runs the steps of the image in a folder.
-  'tools/test/image.sqlite.test.ts',
+  // Builds the image of the Containerfile.
+  'test/operating/image.sqlite.test.ts',
   // Loads exported lists into spreadsheets and tools.
   'tools/test/loading.postgres.test.ts',
 ];

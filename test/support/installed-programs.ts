@@ -22,6 +22,8 @@ const PROGRAMS = {
   prometheus: ['promtool'],
   gzip: ['gunzip'],
   iconv: ['iconv'],
+  buildah: ['buildah'],
+  apt: ['apt-get'],
   psql: ['psql'],
   jq: ['jq'],
   miller: ['mlr'],
