@@ -50,7 +50,7 @@ export async function listGrantedPartners({ kysely }: Database): Promise<Granted
 export async function findIdleGrants(database: Database, all: readonly GrantedPartner[]): Promise<IdleGrants[]> {
   const partners = all.filter(({ everything }) => !everything);
   const stored = await awaitByOwner((owner, grants) =>
-    countShownBy(database, owner, [...new Set(partners.flatMap((partner) => partner[grants]))]),
+    countShownBy(database, owner, [...new Set(partners.flatMap((partner) => partner[grants]))], 1),
   );
   const idle = partners.map((partner): IdleGrants => {
     const { name, kinds } = partner;
@@ -67,15 +67,16 @@ export async function findIdleGrants(database: Database, all: readonly GrantedPa
 /** How many records of each kind a grant shows. */
 export type ShownRecords = Readonly<Record<IndexedKind, number>>;
 
-/** What the grants of these lead entities or coops show, without those that the catalog does not contain. */
+/** What the grants of these lead entities or coops show, counted up to `max`; nothing of those that the catalog lacks. */
 export async function countShownBy(
   { engine, kysely }: Database,
   owner: Owner,
   ids: readonly string[],
+  max = Number.MAX_SAFE_INTEGER,
 ): Promise<Map<string, ShownRecords>> {
   if (ids.length === 0) return new Map();
   const id = sql.ref('owner.id');
-  const counts = INDEXED_KINDS.map((kind) => sql`${countShown(kind, owner, id)} as ${sql.ref(kind)}`);
+  const counts = INDEXED_KINDS.map((kind) => sql`${countShown(kind, owner, id, max)} as ${sql.ref(kind)}`);
   const { rows } = await sql<{ id: string } & ShownRecords>`select ${id} as id, ${sql.join(counts)}
     from ${sql.table(OWNERS[owner].table)} as owner where ${isOneOf(engine, id, ids)}`.execute(kysely);
   return new Map(rows.map(({ id: found, ...shown }) => [found, shown]));

@@ -1,10 +1,10 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
 import { DatabaseUnavailableError, type OpenDatabase } from '../database/database.ts';
 import { listNamedFiles } from '../database/event-log.ts';
-import { catalogPath, listCatalogFiles } from '../database/sqlite/file-names.ts';
+import { catalogPath, largestCatalogBytes, listCatalogFiles } from '../database/sqlite/file-names.ts';
 import {
   reasonNotUsable,
   refuseLoneFiles,
@@ -73,8 +73,7 @@ async function checkCatalogs(database: OpenDatabase, path: string, folder: strin
   const { catalogFiles } = database;
   if (catalogFiles === undefined) return [];
   const name = catalogFiles.attachCurrent();
-  const bytes = name === null ? 0 : statSync(catalogPath(path, name)).size;
-  const findings = [checkRoom(folder, freeBytes(path), bytes)];
+  const findings = [checkRoom(folder, freeBytes(path), largestCatalogBytes(path))];
   // Before the first release nothing is named, and the log may be missing.
   const named = name === null ? new Set<string>() : await listNamedFiles(database);
   const unused = listCatalogFiles(path).filter((file) => !named.has(basename(file)));

@@ -104,3 +104,9 @@ export async function storeSetting({ kysely }: Database, name: string, value: st
   await sql`insert into access.settings (name, value) values (${name}, ${value})
     on conflict (name) do update set value = excluded.value`.execute(kysely);
 }
+
+/**
+ * The setting that has when the database was last backed up, which the service cannot see otherwise. For PostgreSQL,
+ * `ops/record-backup.sql` stores it.
+ */
+export const LAST_BACKUP = 'last_backup';

@@ -1,17 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
+import { findIdleGrants, listGrantedPartners } from '../access/grant-check.ts';
 import { listExpiringKeys } from '../access/key-expiry.ts';
 import type { KeyEnvironment } from '../access/keys.ts';
 import type { DirectoryState } from '../access/partner-directory.ts';
+import { listOwners } from '../access/visibility/owners.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
 import { readPublishedAt } from '../database/event-log.ts';
-import { findLastBackup } from '../database/last-backup.ts';
-import type { Revision } from '../database/revision.ts';
+import { CHECKED_AT, type Revision } from '../database/revision.ts';
+import { LAST_BACKUP, readStoredSetting } from '../database/rows.ts';
+import { largestCatalogBytes } from '../database/sqlite/file-names.ts';
+import { freeBytes } from '../database/sqlite/sqlite-files.ts';
 import type { ResponseCache } from '../http/response/response-cache.ts';
 import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
 import type { RequestLimits } from '../rate-limiting/request-limits.ts';
-import { EPOCH, formatTimestamp, type Clock } from '../timestamp.ts';
+import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { metricsOf, type Reading, type Sample } from './metrics.ts';
 
 /**
@@ -34,6 +38,7 @@ export interface ObservedParts {
 export function registerServingMetrics(registry: Registry, database: OpenDatabase, parts: ObservedParts): void {
   const { directory, responseCache, limits, usage, admission, openStreams, redisRateLimiter, clock } = parts;
   const { counter, gauge } = metricsOf(registry);
+  const { catalogFiles: files } = database;
   const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
   const ofReplicas = (valueOf: (replica: ServerState) => number | null): Reading =>
     ofServers((server) => {
@@ -44,6 +49,10 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   const now = (): string => formatTimestamp(clock());
   const lastRelease = rereadOnRevision(directory, EPOCH, () => readPublishedAt(database));
   const expiringKeys = rereadOnRevision(directory, [], () => listExpiringKeys(database, parts.keyEnvironment, now()));
+  const blindPartners = rereadOnRevision(directory, [], async () => {
+    const granted = (await listGrantedPartners(database)).filter((partner) => listOwners(partner).length > 0);
+    return (await findIdleGrants(database, granted)).filter(({ seesNothing }) => seesNothing);
+  });
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
   gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
 
@@ -100,14 +109,29 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     async () => Date.parse(await lastRelease()) / 1000,
   );
   gauge(
-    'pds_last_backup_timestamp_seconds',
-    'Unix timestamp of the last backup by "pds backup"; 0 before the first, no value on PostgreSQL',
+    'pds_last_import_timestamp_seconds',
+    'Unix timestamp of the last import that succeeded, also if it changed nothing; 0 before the first',
     async () => {
-      if (database.catalogFiles === undefined) return undefined;
-      const at = await findLastBackup(database).catch(() => undefined);
-      return at === undefined ? undefined : Date.parse(at ?? EPOCH) / 1000;
+      const checked = await inTime(readStoredSetting(database, CHECKED_AT));
+      return checked === undefined ? undefined : Date.parse(latestOf(await lastRelease(), checked ?? EPOCH)) / 1000;
     },
   );
+  gauge(
+    'pds_partner_sees_nothing',
+    '1 for a partner whose grants show no contract, solicitation or supplier',
+    async () => (await blindPartners()).map(({ partner }) => ({ labels: { partner }, value: 1 })),
+  );
+  gauge(
+    'pds_last_backup_timestamp_seconds',
+    'Unix timestamp of the last recorded backup; before the first, 0 on SQLite, and no value on PostgreSQL',
+    async () => {
+      const at = await inTime(readStoredSetting(database, LAST_BACKUP));
+      if (at === undefined || (at === null && files === undefined)) return undefined;
+      return Date.parse(at ?? EPOCH) / 1000;
+    },
+  );
+  gauge('pds_disk_free_bytes', 'Free space on the disk of SQLite', () => files && freeBytes(files.path));
+  gauge('pds_catalog_bytes', 'Size of the largest SQLite catalog', () => files && largestCatalogBytes(files.path));
   gauge(
     'pds_key_expiry_timestamp_seconds',
     'Unix timestamp of the end of an active key; "replaced_by" is the key that replaces it, empty before a rotation',
@@ -161,6 +185,11 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
 /** The longest that a scrape waits for the database. */
 const READ_TIMEOUT_MS = 1_000;
 
+/** Undefined if the database does not respond within a second: other metrics show that it is down. */
+function inTime<T>(read: Promise<T>): Promise<T | undefined> {
+  return Promise.race([read.catch(() => undefined), delay(READ_TIMEOUT_MS, undefined, { ref: false })]);
+}
+
 /**
  * Reads a value again only if the revision, which every change of the value replaces, has changed since the last read.
  * If the database does not respond within a second, returns the last known value.
@@ -177,10 +206,7 @@ function rereadOnRevision<T>(
     known = { revision, value: await read() };
   };
   return async () => {
-    // Other metrics show that the database is down.
-    if (known.revision !== directory.revision) {
-      await Promise.race([reread().catch(() => undefined), delay(READ_TIMEOUT_MS, undefined, { ref: false })]);
-    }
+    if (known.revision !== directory.revision) await inTime(reread());
     return known.value;
   };
 }

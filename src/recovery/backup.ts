@@ -6,10 +6,10 @@ import { sql } from 'kysely';
 import { lockFiles, type WorkHooks } from '../database/catalog-lock.ts';
 import { readLastEvent } from '../database/event-log.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
+import { LAST_BACKUP, storeSetting } from '../database/rows.ts';
 import { createFolder, digestFile, syncToDisk } from '../database/sqlite/durable-files.ts';
 import { catalogPath } from '../database/sqlite/file-names.ts';
 import { freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
-import { noteBackup } from '../database/last-backup.ts';
 import { openForRecovery } from '../database/open.ts';
 import { openSqlite, openStaged } from '../database/sqlite/sqlite.ts';
 import { firstRow } from '../database/statement.ts';
@@ -45,7 +45,7 @@ export async function backup(path: string, target: string, options: BackupOption
 
 async function noteBackupIn(path: string, at: string): Promise<void> {
   await using database = openForRecovery({ engine: 'sqlite', path }, 'write');
-  await noteBackup(database, at);
+  await storeSetting(database, LAST_BACKUP, at);
 }
 
 /** The name of a dated backup, and of the folder in which it is made. */

@@ -1,14 +1,4 @@
-import {
-  chmodSync,
-  closeSync,
-  copyFileSync,
-  mkdirSync,
-  openSync,
-  rmSync,
-  truncateSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
@@ -16,7 +6,7 @@ import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { AS_ORDINARY_USER } from '../faults/ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
+import { createSqliteFiles, overwritePage, type SqliteFiles } from '../support/sqlite-files.ts';
 import { runCheck, testProblems } from './check-contract.ts';
 import { runPds } from './run-pds.ts';
 
@@ -116,23 +106,12 @@ testProblems([
   },
 ]);
 
-/** Overwrites a page in the middle of a table or index that neither the import nor the check of the index reads. */
-function damage({ catalog }: Files): void {
-  const path = catalog();
-  using connection = new SqliteConnection(path);
-  const name = 'contract_suppliers_by_contract_id';
-  const root = Number(connection.prepare('select rootpage from sqlite_schema where name = ?').get(name)?.['rootpage']);
-  connection.close();
-  const file = openSync(path, 'r+');
-  writeSync(file, Buffer.alloc(PAGE_BYTES, 0xab), 0, PAGE_BYTES, (root - 1) * PAGE_BYTES);
-  closeSync(file);
-}
-
-const PAGE_BYTES = 8192;
-
 test('pds check and check --full report a file with an overwritten page', async () => {
   await using stack = new AsyncDisposableStack();
-  const { settings, catalog } = await files(stack, damage);
+  const { settings, catalog } = await files(stack, ({ catalog: path }) =>
+    // Neither the import nor the check of the index reads it.
+    overwritePage(path(), 'contract_suppliers_by_contract_id'),
+  );
   const damaged = expect.stringContaining(`FAIL  files: ${catalog()} is damaged: `) as string;
   for (const words of [['check'], ['check', '--full']]) {
     expect(await runPds(words, settings)).toMatchObject({ code: 1, stdout: damaged });

@@ -1,17 +1,22 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync, statfsSync, statSync } from 'node:fs';
 import { get } from 'node:http';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { issueKey } from '../../src/access/key-admin.ts';
+import { grant } from '../../src/access/grant-admin.ts';
+import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
 import { readLastEvent } from '../../src/database/event-log.ts';
+import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { backup } from '../../src/recovery/backup.ts';
 import { getAdmin, scrape } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 let made: TestDatabase;
@@ -116,6 +121,14 @@ describe('a scrape counts', () => {
     expect(seconds).toBeLessThan(5 * 5);
   });
 
+  test('requests with a key that was revoked as those of its partner', async () => {
+    await createPartner(made.database, Date.now, 'left', { everything: true });
+    const { key } = await issueKey(made.database, Date.now, 'left', { environment: 'test', lifetimeMs: null });
+    await revokeKey(made.database, Date.now, key.split('_')[2] ?? '');
+    const grown = await growth('pds_http_requests_total', () => client.get('/v1/coops', { key }));
+    expect(grown).toEqual({ 'pds_http_requests_total{route="/v1/coops",status="401",partner="left"}': 1 });
+  });
+
   test("requests refused by a partner's limit, and invalid keys", async () => {
     const grown = await growth('pds_', async () => {
       for (let time = 0; time < 5; time += 1) await client.get('/v1/coops', { key: keys['small'] ?? '' });
@@ -162,11 +175,51 @@ describe('a scrape shows', () => {
     expect(later.get('pds_last_release_timestamp_seconds')).toBe(Date.parse(again.timestamp ?? '') / 1000);
   });
 
-  test('the time of the last backup, which PostgreSQL does not have', async () => {
+  test('when an import last succeeded, also one without a change', async () => {
+    await publishLines(made.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+    const before = (await scrape(admin)).get('pds_last_import_timestamp_seconds') ?? 0;
+    await publishLines(made.database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
+    const samples = await scrape(admin);
+    const [release = 0, last = 0] = ['release', 'import'].map((of) => samples.get(`pds_last_${of}_timestamp_seconds`));
+    expect(last).toBeGreaterThan(before);
+    expect(last).toBeGreaterThan(release);
+    expect(last).toBeLessThan(Date.now() / 1000 + 5);
+  });
+
+  test('the partners that are granted something and see nothing, until they see something', async () => {
+    const { database } = made;
+    const shown = async () => [...(await scrape(admin)).keys()].filter((name) => name.startsWith('pds_partner_sees'));
+    for (const name of ['new', 'blind']) await createPartner(database, Date.now, name, { everything: false });
+    await publishLines(database, { 'lead-entities': [{ id: 'le_c', name: 'City of C' }] });
+    const grants = { everything: false, leadEntities: ['le_c'], coops: [] };
+    await grant(database, Date.now, 'blind', grants);
+    await expect.poll(shown).toEqual(['pds_partner_sees_nothing{partner="blind"}']);
+    await publishLines(database, { contracts: [{ ...contract('ctr_9'), lead_entity_id: 'le_c' }] });
+    await expect.poll(shown).toEqual([]);
+  });
+
+  test("the free space of SQLite's disk, and the size of the catalog", async () => {
+    const samples = await scrape(admin);
+    const { config } = made;
+    if (config.engine === 'postgres') {
+      expect([...samples.keys()].filter((name) => /^pds_(disk|catalog)_/.test(name))).toEqual([]);
+      return;
+    }
+    const sizes = listCatalogFiles(config.path).map((file) => statSync(file).size);
+    expect(samples.get('pds_catalog_bytes')).toBe(Math.max(...sizes));
+    const { blocks, bsize } = statfsSync(dirname(config.path));
+    expect(samples.get('pds_disk_free_bytes')).toBeGreaterThan(1e6);
+    expect(samples.get('pds_disk_free_bytes')).toBeLessThanOrEqual(blocks * bsize);
+  });
+
+  test('the time of the last backup, on PostgreSQL if one was recorded', async () => {
     const shown = async () => (await scrape(admin)).get('pds_last_backup_timestamp_seconds');
     const { config } = made;
     if (config.engine === 'postgres') {
       expect(await shown()).toBeUndefined();
+      const record = readFileSync(new URL('../../ops/record-backup.sql', import.meta.url), 'utf8');
+      for (let time = 0; time < 2; time += 1) await sql.raw(record).execute(made.database.kysely);
+      expect(Math.abs(((await shown()) ?? 0) - Date.now() / 1000)).toBeLessThan(30);
       return;
     }
     expect(await shown()).toBe(0);

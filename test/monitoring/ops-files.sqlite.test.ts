@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test as plainTest } from 'vitest';
+import { DOCUMENTS, readCodeSpans } from '../docs/documents.ts';
 import { getAdmin } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
@@ -114,6 +115,22 @@ describe('every metric and label in the ops files appears in a scrape', () => {
     expect(named.length).toBeGreaterThan(2);
     expect(named.filter((name) => !scraped.has(name))).toEqual([]);
   });
+});
+
+plainTest('every alert that a guide names exists', () => {
+  const named = DOCUMENTS.flatMap(readCodeSpans).filter((span) => /^(PartnerDataService|Patroni)[A-Z]\w+$/.test(span));
+  expect(named.length).toBeGreaterThan(2);
+  expect(named.filter((name) => !rules.some(({ alert }) => alert === name))).toEqual([]);
+});
+
+plainTest('the first row of the dashboard answers four questions', () => {
+  const first = panels.filter(({ gridPos }) => gridPos.y === 0);
+  expect(first.map(({ title }) => title)).toEqual([
+    'Are partners served?',
+    'Is anyone refused?',
+    'Is the data fresh?',
+    'Is a copy of it safe?',
+  ]);
 });
 
 plainTest('the dashboard fits on a screen or two: at most 24 panels, none of which covers another', () => {

@@ -33,7 +33,7 @@ export class DocumentShell {
     this.#adminOrigin = `http://127.0.0.1:${adminPort}`;
     this.#values = { 'http://127.0.0.1:8080': this.origin, 'http://127.0.0.1:8081': this.#adminOrigin };
     mkdirSync(join(this.folder, 'bin'), { recursive: true });
-    for (const name of ['sample', 'src', 'node_modules']) symlinkSync(join(ROOT, name), join(this.folder, name));
+    for (const name of ['sample', 'src', 'ops', 'node_modules']) symlinkSync(join(ROOT, name), join(this.folder, name));
     symlinkSync(join(ROOT, 'sample'), join(this.folder, 'my-directory'));
     // npx looks for the package in the current folder, which has none here.
     const npx = `#!/bin/sh\ntest "$1" = pds && shift && exec ${process.execPath} ${ROOT}/src/main.js "$@"\n`;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { formatTimestamp } from '../../src/timestamp.ts';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
@@ -48,7 +49,11 @@ describe('the commands in the documents for PostgreSQL', { timeout: 120_000 }, (
 
   test('dump the database, restore it as another one, and recover that', async () => {
     await shell.shell('npx pds partner create kept');
+    const before = formatTimestamp(Date.now());
     await shell.run(RECOVERY, 'pg_dump');
+    const recorded =
+      "select value >= $1 and value ~ '^[-0-9]+T[0-9:]+[.][0-9]{3}Z$' as ok from access.settings where name = 'last_backup'";
+    expect(await primary.query(recorded, [before])).toEqual([{ ok: true }]);
     const { output } = await shell.run(RECOVERY, 'createdb', values());
     expect(output).toContain('Recovered at ');
     expect(await primary.query('select name from access.partners', [], 'pds_restored')).toEqual([{ name: 'kept' }]);

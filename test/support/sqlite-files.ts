@@ -1,9 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
+import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 
 /** The files of a SQLite database that is open only during `use`. */
 export interface SqliteFiles {
@@ -36,4 +37,16 @@ export function createSqliteFiles(): SqliteFiles {
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+const PAGE_BYTES = 8192;
+
+/** Overwrites the first page of a table or index in a file that nobody has open. */
+export function overwritePage(path: string, name: string): void {
+  using connection = new SqliteConnection(path);
+  const root = Number(connection.prepare('select rootpage from sqlite_schema where name = ?').get(name)?.['rootpage']);
+  connection.close();
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(PAGE_BYTES, 0xab), 0, PAGE_BYTES, (root - 1) * PAGE_BYTES);
+  closeSync(file);
 }

@@ -76,14 +76,16 @@ export function isListed(engine: Engine, kind: NamedRefKind, key: ScopeKey): Raw
   );
 }
 
-/** The number of records of a kind that the grant of an owner shows, counted in the index on the owner's column. */
-export function countShown(kind: IndexedKind, owner: Owner, id: RawBuilder<unknown>): RawBuilder<number> {
+/** The number of records of a kind that the grant of an owner shows, up to `max`, by the index on the owner's column. */
+export function countShown(kind: IndexedKind, owner: Owner, id: RawBuilder<unknown>, max: number): RawBuilder<number> {
   const shown = shownBy(kind).find(([each]) => each === owner)?.[1];
   if (shown === undefined) return sql<number>`0`;
   const { column, suppliers } = OWNERS[owner];
   const served = isServed(kind);
-  return sql<number>`(select count(*) from ${sql.table(shown === 'named' ? suppliers : `catalog.${kind}`)} as record
-    where ${sql.ref(`record.${column}`)} = ${id}${served === null ? sql`` : sql` and ${served}`})`;
+  return sql<number>`(select count(*) from (
+    select 1 from ${sql.table(shown === 'named' ? suppliers : `catalog.${kind}`)} as record
+    where ${sql.ref(`record.${column}`)} = ${id}${served === null ? sql`` : sql` and ${served}`}
+    limit ${sql.lit(max)}) as shown)`;
 }
 
 /** Whether the row has a granted owner of this kind. */

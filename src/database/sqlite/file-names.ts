@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 
 /*
@@ -40,6 +40,11 @@ export function listCatalogFiles(path: string, withJournals = false): string[] {
   return readdirSync(folder)
     .filter(isOwn)
     .map((name) => join(folder, name));
+}
+
+/** The size of the largest catalog in bytes, which the next import copies at most; 0 before the first. */
+export function largestCatalogBytes(path: string): number {
+  return Math.max(0, ...listCatalogFiles(path).map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0));
 }
 
 /** A file that only its lock matters of: an import holds it, and loses it when its process ends. */

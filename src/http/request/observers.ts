@@ -91,7 +91,7 @@ export function requestMetrics(registry: Registry): RequestObserver {
   const registers = [registry];
   const requests = new Counter({
     name: 'pds_http_requests_total',
-    help: 'Requests by endpoint, status and partner. The partner is empty without a valid key; the status is "aborted" if the client disconnected',
+    help: 'Requests by endpoint, status and partner. The partner is empty without a key that was issued here; the status is "aborted" if the client disconnected',
     labelNames: ['route', 'status', 'partner'],
     registers,
   });
@@ -108,10 +108,11 @@ export function requestMetrics(registry: Registry): RequestObserver {
     buckets: DURATION_BOUNDS,
     registers,
   });
-  return ({ route: found, status, durationMs, partner: caller, rows }) => {
+  return ({ route: found, status, durationMs, partner: caller, rows, refusal }) => {
     // One label for all that match no route: clients can send any number of different URLs.
     const route = found ?? 'none';
-    const partner = caller?.name ?? '';
+    // An expired or revoked key has one too.
+    const partner = caller?.name ?? refusal?.logged['partner'] ?? '';
     requests.inc({ route, status: status ?? 'aborted', partner });
     if (rows > 0) records.inc({ route, partner }, rows);
     durations.observe({ route }, durationMs / 1000);

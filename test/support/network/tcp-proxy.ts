@@ -17,9 +17,10 @@ export interface TcpProxy {
   close(): Promise<void>;
 }
 
-/** Forwards connections to a port of 127.0.0.1, or of `host`. The caller must close it. */
-export async function startTcpProxy(target: { port: number; host?: string }): Promise<TcpProxy> {
+/** Forwards connections to a port of 127.0.0.1, or of `host`, each way after a delay. The caller must close it. */
+export async function startTcpProxy(target: { port: number; host?: string; delayMs?: number }): Promise<TcpProxy> {
   let { port } = target;
+  const { delayMs = 0 } = target;
   const pairs = new Set<readonly [Socket, Socket]>();
   const stranded: Socket[] = [];
   let state: 'open' | 'frozen' | 'cut' = 'open';
@@ -38,7 +39,8 @@ export async function startTcpProxy(target: { port: number; host?: string }): Pr
         to.destroy();
         pairs.delete(pair);
       });
-      from.on('data', (bytes) => to.write(bytes));
+      // Timers of the same delay end in order.
+      from.on('data', (bytes) => (delayMs === 0 ? to.write(bytes) : setTimeout(() => to.write(bytes), delayMs)));
       if (state === 'frozen') from.pause();
     }
   });
