@@ -13,7 +13,7 @@ const KINDS = ['suppliers', 'contracts', 'solicitations', 'lead-entities', 'coop
 let service: TestService;
 let catalogs: readonly OwnedCatalog[];
 beforeAll(async () => {
-  catalogs = ownedCatalogs(numberOfRuns({ usually: 4, nightly: 20 }));
+  catalogs = ownedCatalogs(numberOfRuns({ usually: 3, nightly: 20 }));
   service = await startService({ catalog: catalogs[0] ?? {}, clock: Date.now });
 });
 afterAll(() => service.close());
@@ -56,4 +56,4 @@ test('says that a partner sees a record exactly if the API gives it, which the m
       }
     }
   }
-});
+}, 180_000);

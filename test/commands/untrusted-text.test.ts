@@ -66,7 +66,7 @@ test('tables have one line per row, whatever names were imported', async () => {
   };
   await show(context(false), 'acme');
   const lines = linesOf(text);
-  expect(lines.filter((line) => /^co_\d+ +\S+Z +x/.test(line))).toHaveLength(NAMES);
+  expect(lines.filter((line) => /^co_\d+ +\S+Z +nothing +x/.test(line))).toHaveLength(NAMES);
   // Seven properties, an empty line, and the heading of the grants.
   expect(lines).toHaveLength(NAMES + 9);
   await show(context(true), 'acme');
@@ -92,7 +92,7 @@ test('pds partner show, pds import and pds audit print hostile text as one line 
   const lines = linesOf((await pds(['partner', 'show', 'acme'])).stdout);
   expect(lines.filter((line) => line.includes('Forged'))).toEqual([
     expect.stringMatching(
-      /^le_a +\S+Z +City\\u001b\[2J\\u001b\]0;owned\\u0007\\nle_z .*Forged\\u202e\\u2028\\u009b31m\\u200b$/,
+      /^le_a +\S+Z +nothing +City\\u001b\[2J\\u001b\]0;owned\\u0007\\nle_z .*Forged\\u202e\\u2028\\u009b31m\\u200b$/,
     ),
   ]);
   const json = (await pds(['partner', 'show', 'acme', '--json'])).stdout;

@@ -30,7 +30,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'SECURITY.md': { 'git log -p | npx pds key find': 'documents.sqlite' },
   'client/README.md': {
-    'npm install http://127.0.0.1:8080/docs/partner-data-client-3.0.0.tgz': {
+    'npm install http://127.0.0.1:8080/docs/partner-data-client-3.1.0.tgz': {
       because: 'client-package.sqlite.test.ts installs it',
     },
   },
