@@ -79,7 +79,7 @@ function field({ name, label, values, isSeveral, kind, hint, isDate }, value, vi
     const chosen = isSeveral ? value.split(',') : [value];
     // The service says what is wrong with a value that it does not know.
     const known = [...new Set([...values, ...chosen])].filter((each) => each !== '');
-    if (isSeveral) return choices(name, label, known, chosen);
+    if (isSeveral) return checkboxes(name, label, known, chosen);
     return labelled(name, label, select(name, ['', ...known], value));
   }
   if (isDate) return dateField(name, label, value);
@@ -132,7 +132,7 @@ function labelled(name, label, ...controls) {
 }
 
 /** @param {string} name @param {string} label @param {readonly string[]} values @param {readonly string[]} chosen */
-function choices(name, label, values, chosen) {
+function checkboxes(name, label, values, chosen) {
   const boxes = values.map((value) =>
     element(
       'label',

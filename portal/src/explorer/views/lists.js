@@ -198,7 +198,7 @@ export const LISTS = [
 
 /** Less for a deadline that comes earlier; past ones follow, the latest first, and then those without one. @param {Solicitation} solicitation @param {number} nowMs */
 function urgency({ close_at: closeAt }, nowMs) {
-  if (closeAt === null) return Infinity;
+  if (closeAt === null) return Number.MAX_SAFE_INTEGER;
   const ms = Date.parse(closeAt);
   return ms >= nowMs ? ms : Number.MAX_SAFE_INTEGER - ms;
 }
