@@ -37,7 +37,8 @@ export function barChart(summary, nameTitle, bars, view, height) {
       // The width until the page has laid it out.
       width: 300,
       height,
-      padding: [FONT_PIXELS + 6, 0, 0, 0],
+      // Above for the numbers, beside for the labels of the first and the last bar.
+      padding: [FONT_PIXELS + 6, 10, 0, 10],
       cursor: { show: false },
       legend: { show: false },
       scales: { x: { time: false, range: [-0.5, bars.length - 0.5] }, y: { range: [0, max] } },

@@ -160,7 +160,7 @@ function solicitationPanels(view, { counts, nowMs, periods, unit, next }, total)
   return [
     panel(
       `Deadlines by ${unit}`,
-      element('p', { class: 'muted' }, `${closing} ${within}; ${unit}s begin at midnight UTC.`),
+      element('p', { class: 'muted' }, `${closing} ${within}. Times are in UTC.`),
       barChart(`${closing} ${within}`, unit === 'day' ? 'Day (UTC)' : 'Week (UTC)', bars, view, CHART_PIXELS),
     ),
     statusPanel(counts, total),
