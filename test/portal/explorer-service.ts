@@ -81,7 +81,11 @@ function startExplorable(): Promise<TestService> {
         { name: 'contracts-only', everything: true, kinds: ['contracts'] },
         { name: 'suppliers-only', everything: true, kinds: ['suppliers'] },
         { name: 'solicitations-only', everything: true, kinds: ['solicitations'] },
-        { name: 'reference-lists', everything: true, kinds: ['certifications', 'lead-entities', 'coops', 'city-services'] },
+        {
+          name: 'reference-lists',
+          everything: true,
+          kinds: ['certifications', 'lead-entities', 'coops', 'city-services'],
+        },
         { name: 'no-kinds', everything: true, kinds: [] },
         { name: 'without-grants' },
         { name: 'revoked', everything: true },

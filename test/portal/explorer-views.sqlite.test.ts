@@ -266,7 +266,10 @@ describe('a view of the explorer', () => {
       await explorer.settled();
       expect(await page.locator('.view h2').textContent(), partner).toBe('Overview');
       const shown = await page.locator('.tiles a').allInnerTexts();
-      expect(shown.map((text) => text.replaceAll(/[\d,\s]+/g, ' ').trim()), partner).toEqual(tiles);
+      expect(
+        shown.map((text) => text.replaceAll(/[\d,\s]+/g, ' ').trim()),
+        partner,
+      ).toEqual(tiles);
       expect(await page.locator('.panel h3').allTextContents(), partner).toEqual(titles);
       expect(asked.filter((url) => url.includes('/v1/')).length, partner).toBeLessThanOrEqual(8);
       const pixels = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';

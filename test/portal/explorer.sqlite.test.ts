@@ -114,7 +114,9 @@ describe('the explorer', () => {
       expect(inOrder.length).toBeGreaterThan(25);
       const listed = panel('Next deadlines').locator('.rows a');
       expect(await listed.allTextContents()).toEqual(inOrder.slice(0, 10).map(({ title }) => title));
-      expect(await panel('Next deadlines').locator('.lead').first().innerText()).toMatch(/^(within a|in a|in \d+) days?$/);
+      expect(await panel('Next deadlines').locator('.lead').first().innerText()).toMatch(
+        /^(within a|in a|in \d+) days?$/,
+      );
       const more = explorer.page.getByRole('button', { name: /^Show (25 more of|the last) \d+$/ });
       await more.click();
       await listed.nth(10).and(explorer.page.locator(':focus')).waitFor();
@@ -174,9 +176,7 @@ describe('the explorer', () => {
     const now = Date.now();
     const times = await page
       .locator('.table-scroll td[data-label=Closes]')
-      .evaluateAll((cells) =>
-        (cells as unknown as Cell[]).map((cell) => cell.querySelector('time')?.dateTime ?? null),
-      );
+      .evaluateAll((cells) => (cells as unknown as Cell[]).map((cell) => cell.querySelector('time')?.dateTime ?? null));
     const [next, past, none] = [
       times.filter((time) => time !== null && Date.parse(time) >= now),
       times.filter((time) => time !== null && Date.parse(time) < now),

@@ -48,7 +48,12 @@ class Explorer {
   #place = readAddress(location.hash);
   #links = VIEWS.map((each) => ({ ...each, node: element('a', { href: listAddress(each.view) }, each.title) }));
   #navigation = element('nav', { class: 'views', 'aria-label': 'Views' });
-  #words = element('input', { type: 'search', name: 'q', 'aria-label': 'Search all that the key sees', placeholder: 'Search all that the key sees' });
+  #words = element('input', {
+    type: 'search',
+    name: 'q',
+    'aria-label': 'Search all that the key sees',
+    placeholder: 'Search all that the key sees',
+  });
   #note = element('p', { class: 'note-box' });
   #content = element('div', { class: 'view' });
   #told = element('p', { class: 'visually-hidden', role: 'status' });
@@ -109,7 +114,14 @@ class Explorer {
         if (this.#known?.session === session) this.#forget(error);
       },
     );
-    this.#known = { session, access: null, names: new Map(), previousPages: readPreviousPages(), counts: new Map(), isSorted: false };
+    this.#known = {
+      session,
+      access: null,
+      names: new Map(),
+      previousPages: readPreviousPages(),
+      counts: new Map(),
+      isSorted: false,
+    };
     const bar = element(
       'div',
       { class: 'session' },

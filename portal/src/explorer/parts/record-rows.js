@@ -10,7 +10,9 @@ export function recordRows({ titles, brief = titles, cells }, records) {
   return rows(
     records.map((record) => {
       const [name = null, ...others] = cells(record);
-      const notes = others.filter((cell, index) => cell !== null && cell !== '' && brief.includes(titles[index + 1] ?? ''));
+      const notes = others.filter(
+        (cell, index) => cell !== null && cell !== '' && brief.includes(titles[index + 1] ?? ''),
+      );
       return { name, notes };
     }),
   );
@@ -33,7 +35,11 @@ export function rows(items) {
           'div',
           {},
           ...[name].flat(),
-          element('p', { class: 'muted' }, ...notes.flatMap((note, index) => [index === 0 ? null : ' · ', note]).flat()),
+          element(
+            'p',
+            { class: 'muted' },
+            ...notes.flatMap((note, index) => [index === 0 ? null : ' · ', note]).flat(),
+          ),
         ),
       ),
     ),

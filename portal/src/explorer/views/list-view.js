@@ -78,7 +78,9 @@ async function readCounts({ path, countPath, statuses }, parameters, { data, met
 
 /** @param {string} countPath @param {readonly string[]} statuses @param {URLSearchParams} filters @param {View} view @returns {Promise<Counts>} */
 async function countStatuses(countPath, statuses, filters, view) {
-  const byStatus = await view.askEach(statuses, (status) => view.count(countPath, withParameter(filters, 'status', status)));
+  const byStatus = await view.askEach(statuses, (status) =>
+    view.count(countPath, withParameter(filters, 'status', status)),
+  );
   const chosen = filters.get('status')?.split(',') ?? statuses;
   const total = byStatus.reduce((sum, count, index) => sum + (chosen.includes(statuses[index] ?? '') ? count : 0), 0);
   return { total, byStatus };
@@ -132,7 +134,10 @@ function statusLinks({ view, statuses = [] }, parameters, byStatus) {
   const links = entries.map(({ name, status, count }) =>
     element(
       'a',
-      { href: listAddress(view, withParameter(filters, 'status', status)), 'aria-current': status === chosen && 'true' },
+      {
+        href: listAddress(view, withParameter(filters, 'status', status)),
+        'aria-current': status === chosen && 'true',
+      },
       `${name} `,
       element('span', { class: 'number' }, formatNumber(count)),
     ),

@@ -152,7 +152,10 @@ function solicitationPanels(view, { counts, nowMs, periods, unit, next }, total)
   }
   const closing = `${formatNumber(next.length)} open ${next.length === 1 ? 'solicitation closes' : 'solicitations close'}`;
   const bars = periods.map((period) => ({
-    name: unit === 'day' ? formatShortDay(period.fromMs) : `${formatShortDay(period.fromMs)} to ${formatShortDay(period.toMs)}`,
+    name:
+      unit === 'day'
+        ? formatShortDay(period.fromMs)
+        : `${formatShortDay(period.fromMs)} to ${formatShortDay(period.toMs)}`,
     label: formatShortDay(period.fromMs),
     address: listAddress('solicitations', closingWithin([period])),
     count: next.filter((each) => closeMs(each) >= period.fromMs && closeMs(each) <= period.toMs).length,
@@ -248,7 +251,13 @@ function changedPanel(lists, kinds, publishedAt) {
     'Changed last',
     ...changed.flatMap(({ list, page }) => [element('h4', {}, list.title), recordRows(list, page.data)]),
     changed.length === 0 &&
-      element('p', { class: 'muted' }, 'The newest release changed no ', lists.map(({ list }) => list.title.toLowerCase()).join(' or '), ' that you see.'),
+      element(
+        'p',
+        { class: 'muted' },
+        'The newest release changed no ',
+        lists.map(({ list }) => list.title.toLowerCase()).join(' or '),
+        ' that you see.',
+      ),
     element('p', {}, 'All that the newest release changed: ', ...links, '.'),
   );
 }
