@@ -22,14 +22,10 @@ const ONLY_IN_ALL = [
   'test/rate-limiting/redis-*.sqlite.test.ts',
   // Repeats the model's requests as PostgreSQL's reader role.
   'test/conformance/reader-role.postgres.test.ts',
-  // Builds, packs and installs the client.
-  'client/test/package.test.ts',
   // Changes thousands of records in each import.
   'test/index/rebuilt-blocks.test.ts',
   // Imports after each statement of many queries.
   'test/index/one-state.test.ts',
-  // Fills the 64 MB buffer of index changes that is written at once.
-  'test/index/index-changes.test.ts',
   // Run a mirror for each way that a copy or a clock can be wrong.
   'client/test/mirror/damage.test.ts',
   'client/test/mirror/clock.test.ts',
@@ -56,6 +52,8 @@ const ONLY_IN_ALL = [
 const ONLY_AT_NIGHT = [
   // Downloads Deno, Bun and two versions of Node, 510 MB.
   'client/test/platforms/*.test.ts',
+  // Builds, packs and installs the client; `portal/client-package` installs the one that the service hands out.
+  'client/test/package.test.ts',
   // Waits for minutes, as a mirror does whose limit is used up.
   'client/test/mirror/waiting.test.ts',
   // Disturb whole clusters ten times.
@@ -63,11 +61,21 @@ const ONLY_AT_NIGHT = [
   'test/cluster/cluster.postgres.test.ts',
   // Steps the clocks of processes, and waits for minutes to end.
   'test/faults/clock.test.ts',
-  // Measure on thousands of connections, and on every combination of filters.
-  'test/load/hostile-connections.alone.test.ts',
+  // Measure under overload, on thousands of connections, and on every combination of filters.
+  'test/load/{hostile-connections,overload}.alone.test.ts',
   'test/load/every-filter.test.ts',
   // Copies a large database.
   'test/recovery/transfer.both.test.ts',
+  // Loses, replaces and locks databases of PostgreSQL under load, in every order.
+  'test/faults/{locks-of-the-dead,postgres-outage}.postgres.test.ts',
+  'test/recovery/replaced-database.postgres.test.ts',
+  // Kill imports, migrations and counting services again and again; `faults/kills` kills each once.
+  'test/faults/{killed-import.sqlite,migration}.test.ts',
+  'test/usage/usage-process.test.ts',
+  // Reads inputs of hundreds of megabytes.
+  'convert/test/limits.unit.test.ts',
+  // Fills the 64 MB buffer of index changes that is written at once.
+  'test/index/index-changes.test.ts',
   // Load the portal's pages at many widths and with many keys; `portal/explorer` loads the explorer once.
   'test/portal/{demo,explorer-accessibility,explorer-key,explorer-views,pages,reference-page}.sqlite.test.ts',
   // Run each program of the guides, also against services that fail in many ways.
@@ -117,14 +125,18 @@ const ON_SQLITE = [
   'test/http/*.test.ts',
   'test/monitoring/metrics.test.ts',
   'test/paging/{cut-streams,failing-streams,page-size}.test.ts',
-  'test/recovery/{index-damage,reindex}.test.ts',
+  'test/recovery/{export,index-damage,reindex}.test.ts',
   'test/security/!(*.postgres|additional-columns).test.ts',
   'test/sync/clients-without-watermarks.test.ts',
-  'test/usage/usage-process.test.ts',
 ];
 
 /** Tests that run on PostgreSQL, and on SQLite only at night: they start many processes, and the engines hardly differ in them. */
-const ON_POSTGRES = ['test/index/{one-state,rebuilt-blocks}.test.ts'];
+const ON_POSTGRES = [
+  'test/index/{one-state,rebuilt-blocks}.test.ts',
+  'test/recovery/lost-history.test.ts',
+  'test/security/additional-columns.test.ts',
+  'test/sync/{concurrent-writers,mirrors}.test.ts',
+];
 
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
 const SET = process.env['TEST_SET'];
