@@ -2,6 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import type { DatabaseConfig } from '../config.ts';
 import { displayUrlOf } from '../printable.ts';
 import { describePostgresError } from './postgres/postgres-errors.ts';
+import { formerAccessFile } from './sqlite/file-names.ts';
 import { describeSqliteError, hasSqliteFile } from './sqlite/sqlite-files.ts';
 
 // A configured database that is not open. Nothing here loads a driver or Kysely, which takes half of a short command's time.
@@ -46,7 +47,7 @@ export function hasLog(config: DatabaseConfig): boolean {
   const path = pathOf(config);
   if (path === null) return false;
   // If the folder cannot be read, opening the database reports that.
-  return existsSync(`${path}-wal`) && statSync(`${path}-wal`).size > 0;
+  return [path, formerAccessFile(path)].some((file) => existsSync(`${file}-wal`) && statSync(`${file}-wal`).size > 0);
 }
 
 /** Describes an error of a database for operators, and what to do; null if it is another error. Without secrets. */

@@ -124,6 +124,8 @@ export interface OpenDatabase extends Database, AsyncDisposable {
   readRevision(): Promise<Revision>;
   /** Call it if a client has seen newer data than `run` returned: the primary is read until a replica is current. */
   bypassReplicas(): void;
+  /** The path of a SQLite database of version 1.3, which can only be read and upgraded; `takeOver` replaces it then. */
+  readonly formerPath?: string | undefined;
   /** The primary first. Absent on SQLite and on databases opened for a command. */
   readonly servers?: () => readonly ServerState[];
   close(): Promise<void>;

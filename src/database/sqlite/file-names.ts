@@ -47,3 +47,8 @@ export function lockFileOf(path: string): string {
   const { stem, extension } = partsOf(path);
   return join(dirname(path), `${stem}.import-lock${extension}`);
 }
+
+/** The file with the partners and keys of version 1.3, whose catalog was at the database's path. */
+export function formerAccessFile(path: string): string {
+  return path.replace(/(\.\w+)?$/, '.access$1');
+}

@@ -1,6 +1,6 @@
 import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { listCatalogFiles } from './file-names.ts';
+import { formerAccessFile, listCatalogFiles } from './file-names.ts';
 import * as sqlite from 'node:sqlite';
 import { DatabaseUnavailableError } from '../database.ts';
 
@@ -63,19 +63,40 @@ function sizeOf(file: string): number | null {
   }
 }
 
-/** @throws DatabaseUnavailableError if a catalog exists, but not the file with the partners and keys. */
+/** @throws DatabaseUnavailableError if a catalog exists, but not the file with the partners and keys, or a half of 1.3's. */
 export function refuseLoneFiles(path: string): void {
+  const access = formerAccessFile(path);
+  const size = sizeOf(path) ?? 0;
   // Before there is a catalog, the file has tables: an empty one was truncated.
-  const [catalog] = (sizeOf(path) ?? 0) > 0 ? [] : listCatalogFiles(path);
-  if (catalog === undefined) return;
-  throw new DatabaseUnavailableError(
-    `${path} is ${existsSync(path) ? 'empty' : 'missing'}, but ${catalog}, which belongs to it, exists: put it back, or restore a backup; ` +
+  const [other] = size > 0 ? [] : [...listCatalogFiles(path), ...(existsSync(access) ? [access] : [])];
+  if (other !== undefined) throw loneFile(path, other);
+  if (size > 0 && !existsSync(access) && isFormerCatalog(path)) throw loneFile(access, path);
+}
+
+function loneFile(missing: string, other: string): DatabaseUnavailableError {
+  return new DatabaseUnavailableError(
+    `${missing} is ${existsSync(missing) ? 'empty' : 'missing'}, but ${other}, which belongs to it, exists: put it back, or restore a backup; ` +
       'to start over, move the other one away too. Nothing was created',
   );
 }
 
+/** A table of the catalog in version 1.3. */
+export const FORMER_TABLE = 'publications';
+
 export function hasTable(connection: sqlite.DatabaseSync, table: string, schema: 'main' | 'access' = 'main'): boolean {
   return connection.prepare(`select 1 from ${schema}.sqlite_schema where name = ?`).get(table) !== undefined;
+}
+
+/** Whether a file is the catalog of a database of version 1.3. */
+export function isFormerCatalog(path: string): boolean {
+  if (!existsSync(path)) return false;
+  try {
+    using connection = new SqliteConnection(path, { readOnly: true });
+    return hasTable(connection, FORMER_TABLE);
+  } catch {
+    // Opening it reports the problem.
+    return false;
+  }
 }
 
 /**
