@@ -251,7 +251,7 @@ describe('a view of the explorer', () => {
       [
         'solicitations-only',
         ['Solicitations'],
-        ['Deadlines by week', 'Solicitations by status', 'Next deadlines', 'Changed last'],
+        ['Deadlines by week', 'Next deadlines', 'Solicitations by status', 'Changed last'],
       ],
       ['reference-lists', ['Certifications', 'Lead entities', 'Cooperatives', 'City services'], []],
       ['no-kinds', [], []],
@@ -324,7 +324,7 @@ describe('a view of the explorer', () => {
     const explorer = await explorable.explore('all', { viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
     const { page } = explorer;
     const drawn = (): Promise<string> =>
-      page.evaluate(`document.querySelector('.plot canvas').toDataURL()`) as Promise<string>;
+      page.evaluate<string>("document.querySelector('.plot canvas').toDataURL()");
     const pictures = [await drawn()];
     const changes = [
       () => page.evaluate("document.documentElement.dataset.theme = 'dark'"),

@@ -52,7 +52,7 @@ class Explorer {
     type: 'search',
     name: 'q',
     'aria-label': 'Search all that the key sees',
-    placeholder: 'Search all that the key sees',
+    placeholder: 'Search all records',
   });
   #note = element('p', { class: 'note-box' });
   #content = element('div', { class: 'view' });
@@ -234,6 +234,8 @@ class Explorer {
   /** @param {Key} key @param {View} view */
   #offerViews(key, view) {
     this.#navigation.replaceChildren(...this.#offered(view).map(({ node }) => node));
+    const searched = this.#words.form;
+    if (searched !== null) searched.hidden = key.kinds.length === 0;
     this.#note.textContent = whyEmpty(key);
   }
 

@@ -107,6 +107,7 @@ function drawNumbers({ ctx: context, valToPos, bbox }, bars, font) {
   context.font = `${FONT_PIXELS * pixels}px ${font}`;
   context.fillStyle = color('--text');
   context.textAlign = 'center';
+  context.textBaseline = 'bottom';
   const texts = bars.map(({ count }) => (count === 0 ? '' : formatNumber(count)));
   if (texts.every((text) => context.measureText(text).width < bbox.width / bars.length)) {
     for (const [index, text] of texts.entries()) {

@@ -65,8 +65,12 @@ export async function showOverview(view, key) {
     element(
       'div',
       { class: 'panels' },
-      ...(statuses === null ? [] : solicitationPanels(view, statuses, totals['solicitations'])),
-      kinds.length > 0 && changedPanel(released.lists, kinds, publishedAt),
+      statuses !== null && column(...deadlinePanels(view, statuses)),
+      kinds.length > 0 &&
+        column(
+          statuses !== null && totals['solicitations'] !== 0 && statusPanel(statuses.counts, totals['solicitations']),
+          changedPanel(released.lists, kinds, publishedAt),
+        ),
     ),
   ];
 }
@@ -143,12 +147,12 @@ async function readStatuses(view) {
   return { counts, nowMs, periods, unit, next: closing.toSorted((one, other) => closeMs(one) - closeMs(other)) };
 }
 
-/** @param {View} view @param {Statuses} statuses @param {number | undefined} total of solicitations */
-function solicitationPanels(view, { counts, nowMs, periods, unit, next }, total) {
+/** @param {View} view @param {Statuses} statuses */
+function deadlinePanels(view, { nowMs, periods, unit, next }) {
   const within = `in the next ${PERIODS} ${unit}s`;
   if (next.length === 0) {
     const none = element('p', { class: 'muted' }, `No solicitation that you see is open and closes ${within}.`);
-    return [total !== 0 && statusPanel(counts, total), panel('Next deadlines', none)];
+    return [panel('Next deadlines', none)];
   }
   const closing = `${formatNumber(next.length)} open ${next.length === 1 ? 'solicitation closes' : 'solicitations close'}`;
   const bars = periods.map((period) => ({
@@ -166,7 +170,6 @@ function solicitationPanels(view, { counts, nowMs, periods, unit, next }, total)
       element('p', { class: 'muted' }, `${closing} ${within}. Times are in UTC.`),
       barChart(`${closing} ${within}`, unit === 'day' ? 'Day (UTC)' : 'Week (UTC)', bars, view, CHART_PIXELS),
     ),
-    statusPanel(counts, total),
     panel('Next deadlines', ...nextDeadlines(next, nowMs)),
   ];
 }
@@ -260,6 +263,11 @@ function changedPanel(lists, kinds, publishedAt) {
       ),
     element('p', {}, 'All that the newest release changed: ', ...links, '.'),
   );
+}
+
+/** @param {...import('../dom.js').Child} panels */
+function column(...panels) {
+  return element('div', { class: 'column' }, ...panels);
 }
 
 /** @param {string} title @param {...import('../dom.js').Child} parts */
