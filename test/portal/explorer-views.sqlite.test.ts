@@ -84,7 +84,7 @@ describe('a view of the explorer', () => {
     await explorer.open('#/contracts');
     await page.locator('#filter-city_service').focus();
     await page.locator('#offered-city_service option').first().waitFor({ state: 'attached' });
-    expect(await page.locator('.requests summary').textContent()).toBe('The request behind this view');
+    expect(await page.locator('.requests summary').textContent()).toBe('The 2 requests behind this view');
   });
 
   testWith('chromium')('shows the responses behind a view as JSON', async () => {

@@ -154,7 +154,7 @@ describe('the explorer', () => {
       const text = await page.locator(`.found:has(h3:text-is("${title}")) + .rows`).innerText();
       for (const record of data) expect(text).toContain(record[field]);
     }
-    await page.getByRole('link', { name: 'All that match: solicitations' }).click();
+    await page.getByRole('link', { name: 'All that match in solicitations' }).click();
     await page.locator('.table-scroll').waitFor();
     expect(new URL(page.url()).hash).toBe('#/solicitations?q=invented');
     await explorer.open('#/search?q=nothingatallhere');

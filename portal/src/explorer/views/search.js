@@ -39,7 +39,7 @@ export async function showSearch(parameters, view) {
           'a',
           { href: listAddress(list.view, { q }) },
           page.meta.next_cursor === null ? 'As a list' : 'All that match',
-          element('span', { class: 'visually-hidden' }, `: ${list.title.toLowerCase()}`),
+          element('span', { class: 'visually-hidden' }, ` in ${list.title.toLowerCase()}`),
         ),
       ),
       recordRows(list, page.data),
