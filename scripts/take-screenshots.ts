@@ -4,8 +4,8 @@ import type { Page } from 'playwright-core';
 import { DEMO_KEY } from '../src/access/keys.ts';
 import { launchBrowser } from '../test/support/browser/browser.ts';
 
-// Takes screenshots of the portal of a running demo, for review. Those of `explorer-overview`, `explorer-timeline` and
-// `reference-request` on a desktop are docs/pictures/{explorer,timeline,reference-request}-{light,dark}.png.
+// Takes screenshots of the portal of a running demo, for review. Those of `explorer-overview`, `explorer-list` and
+// `reference-request` on a desktop are docs/pictures/{explorer,explorer-list,reference-request}-{light,dark}.png.
 //   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY [home,guide]
 
 /** The pages, and what to do on each before its screenshot. */
@@ -17,8 +17,9 @@ const SHOTS: Readonly<Record<string, { path: string; prepare?: (page: Page) => P
   missing: { path: '/docs/nothing' },
   reference: { path: '/docs/reference' },
   'reference-request': { path: '/docs/reference#tag/reference-lists/GET/v1/coops', prepare: sendRequest },
-  'explorer-overview': { path: '/docs/explorer', prepare: countByLeadEntity },
-  'explorer-timeline': { path: '/docs/explorer#/timeline', prepare: giveKey },
+  'explorer-overview': { path: '/docs/explorer', prepare: giveKey },
+  'explorer-search': { path: '/docs/explorer#/search?q=library', prepare: giveKey },
+  'explorer-key': { path: '/docs/explorer#/key', prepare: giveKey },
   'explorer-list': { path: '/docs/explorer#/solicitations?q=invented', prepare: giveKey },
   'explorer-record': { path: '/docs/explorer#/solicitations/900005', prepare: giveKey },
 };
@@ -57,12 +58,6 @@ async function giveKey(page: Page): Promise<void> {
   await page.getByLabel('API key').fill(DEMO_KEY);
   await page.keyboard.press('Enter');
   await page.locator('#explorer:not(:has([aria-busy=true])) .view h2').waitFor();
-}
-
-async function countByLeadEntity(page: Page): Promise<void> {
-  await giveKey(page);
-  await page.getByRole('button', { name: 'Count by lead entity' }).click();
-  await page.getByText('the largest 10 of').waitFor();
 }
 
 async function sendRequest(page: Page): Promise<void> {

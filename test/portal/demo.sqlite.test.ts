@@ -25,7 +25,7 @@ testWith('chromium')("a demo's explorer opens with its key at one press", async 
     const { complaints } = recordPage(page);
     await page.goto(`${origin}/docs/explorer`);
     await page.getByRole('button', { name: 'Use the demo key' }).click();
-    await page.getByText('You see 0 solicitations').waitFor();
+    await page.getByText('No data has been published yet.').waitFor();
     await page.goto(`${origin}/docs/explorer#/contracts`);
     await page.getByRole('button', { name: 'Forget the key' }).waitFor();
     await page.getByText('Your key sees none.').waitFor();

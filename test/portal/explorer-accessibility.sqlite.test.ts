@@ -5,8 +5,8 @@ import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
 
 const ADDRESSES = [
   '#/overview',
-  '#/timeline',
-  '#/solicitations?status=cancelled',
+  '#/search?q=invented',
+  '#/solicitations?status=cancelled,closed&lead_entity=le_hostile,le_example_city',
   '#/solicitations?q=invented',
   '#/contracts',
   '#/suppliers?state=MD',
@@ -67,13 +67,12 @@ describe('the explorer', () => {
     await page.keyboard.insertText(explorable.key('all'));
     await page.keyboard.press('Enter');
     await explorer.settled();
-    await tabTo(explorer, 'Count by lead entity');
+    await tabTo(explorer, 'As a table');
     await page.keyboard.press('Enter');
-    await page.getByText('the largest 10 of 50 counted').waitFor();
-    await page
-      .getByRole('button', { name: /^Count the next/ })
-      .and(page.locator(':focus'))
-      .waitFor();
+    await page.locator('.chart tbody a').first().waitFor();
+    await tabTo(explorer, 'Show ');
+    await page.keyboard.press('Enter');
+    await page.locator('.rows li:nth-child(11) a:focus').waitFor();
 
     await page.keyboard.press('Control+Home');
     await page.getByRole('link', { name: 'Skip to content' }).focus();

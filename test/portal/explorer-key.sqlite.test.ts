@@ -38,7 +38,7 @@ describe('a key in the explorer', () => {
       await giveKey(explorer, key);
       await explorer.settled();
       for (const address of [
-        '#/timeline',
+        '#/overview',
         '#/solicitations?status=open',
         '#/suppliers/sup_hostile',
         '#/contracts?limit=0',
@@ -147,9 +147,10 @@ describe('a key in the explorer', () => {
   testWith('chromium')('begins with what it can read, and leads to nothing else', async () => {
     const explorer = await explorable.explore('contracts-only');
     const { page } = explorer;
-    expect(await page.locator('.view h2').textContent()).toBe('Contracts');
-    expect(await page.locator('.views a').allTextContents()).toEqual(['Contracts', 'Your key']);
-    expect(await page.locator('.views a[aria-current=page]').textContent()).toBe('Contracts');
+    expect(await page.locator('.view h2').textContent()).toBe('Overview');
+    expect(await page.locator('.views a').allTextContents()).toEqual(['Overview', 'Contracts', 'Your key']);
+    expect(await page.locator('.views a[aria-current=page]').textContent()).toBe('Overview');
+    await explorer.open('#/contracts');
     expect(await page.locator('.view tbody tr').count()).toBe(25);
     await page.getByLabel('Supplier', { exact: false }).fill('sup_pa_steinberger_floors_inc_bb87');
     await page.getByRole('button', { name: 'Show' }).click();

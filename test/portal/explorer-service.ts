@@ -79,6 +79,14 @@ function startExplorable(): Promise<TestService> {
       partners: [
         { name: 'all', everything: true },
         { name: 'contracts-only', everything: true, kinds: ['contracts'] },
+        { name: 'suppliers-only', everything: true, kinds: ['suppliers'] },
+        { name: 'solicitations-only', everything: true, kinds: ['solicitations'] },
+        {
+          name: 'reference-lists',
+          everything: true,
+          kinds: ['certifications', 'lead-entities', 'coops', 'city-services'],
+        },
+        { name: 'no-kinds', everything: true, kinds: [] },
         { name: 'without-grants' },
         { name: 'revoked', everything: true },
         { name: 'few-requests', everything: true, requestsPerMinute: 3 },

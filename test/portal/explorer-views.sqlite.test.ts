@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { Explorable, type Explorer } from './explorer-service.ts';
+import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -30,15 +30,6 @@ async function ask(path: string): Promise<Record<string, string>> {
 }
 
 describe('a view of the explorer', () => {
-  testWith('chromium')('counts each lead entity once, however often its button is pressed', async () => {
-    const { page } = await explorable.explore('all');
-    await page.getByRole('button', { name: 'Count by lead entity' }).dblclick();
-    await page.getByText('the largest 10 of 50 counted').waitFor();
-    const total = Number(/(\d+) are left to count/.exec(await page.locator('.view').innerText())?.[1]);
-    const ids = await explorable.service.get('/v1/lead-entities?limit=100', { key: explorable.key('all') });
-    expect(total).toBe((JSON.parse(ids.body) as { data: unknown[] }).data.length - 50);
-  });
-
   testWith('chromium')('goes by the clock of the service, whatever that of the machine shows', async () => {
     const explorer = await explorable.open();
     const { page } = explorer;
@@ -46,14 +37,12 @@ describe('a view of the explorer', () => {
     await page.getByLabel('API key').fill(explorable.key('all'));
     await page.getByRole('button', { name: 'Explore' }).click();
     await explorer.settled();
-    const query = `status=open&closing_after=${new Date().toISOString()}`;
+    const [from, to] = [0, 90].map((days) => new Date(Date.now() + days * DAY_MS).toISOString());
+    const query = `status=open&closing_after=${from}&closing_before=${to}`;
     const { body } = await explorable.service.get(`/v1/solicitations/count?${query}`, { key: explorable.key('all') });
     const { total } = JSON.parse(body) as { total: number };
-    await page
-      .getByRole('link', { name: `${total} have the status open and a deadline to come`, exact: true })
-      .waitFor();
-    await explorer.open('#/timeline');
-    const first = page.locator('.bars tbody th').first();
+    await page.getByText(`${total} open solicitations close in the next 13 weeks`).waitFor();
+    const first = page.locator('.chart tbody th').first();
     const day = new Date().toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
     expect(await first.textContent()).toMatch(new RegExp(`^${day.slice(0, 6).trim()}`));
   });
@@ -95,7 +84,7 @@ describe('a view of the explorer', () => {
     await explorer.open('#/contracts');
     await page.locator('#filter-city_service').focus();
     await page.locator('#offered-city_service option').first().waitFor({ state: 'attached' });
-    expect(await page.locator('.requests summary').textContent()).toBe('The request behind this view');
+    expect(await page.locator('.requests summary').textContent()).toBe('The 2 requests behind this view');
   });
 
   testWith('chromium')('shows the responses behind a view as JSON', async () => {
@@ -115,14 +104,19 @@ describe('a view of the explorer', () => {
     expect(await responseShown()).toMatchObject({ [open]: await ask(open) });
   });
 
-  testWith('chromium')('names the lead entity that an address filters by', async () => {
+  testWith('chromium')('names what an address filters by, and each can be removed', async () => {
     const explorer = await explorable.explore('all');
-    await explorer.open('#/contracts?lead_entity=le_city_of_pittsburgh_d85d');
-    const field = explorer.page.locator('#filter-lead_entity');
-    await expect.poll(() => field.inputValue()).toBe('City of Pittsburgh');
-    await explorer.open('#/contracts?supplier=sup_pa_steinberger_floors_inc_bb87');
-    const supplier = explorer.page.locator('#filter-supplier');
-    await expect.poll(() => supplier.inputValue()).toBe('STEINBERGER FLOORS, INC.');
+    const { page } = explorer;
+    await explorer.open('#/contracts?supplier=sup_pa_steinberger_floors_inc_bb87&lead_entity=le_example_city');
+    await page.getByRole('button', { name: 'Remove STEINBERGER FLOORS, INC.' }).waitFor();
+    await page.locator('#filter-lead_entity').fill('of pittsburgh');
+    await page.getByRole('button', { name: 'Show' }).click();
+    const filters = (): string | null => new URLSearchParams(new URL(page.url()).hash.split('?')[1]).get('lead_entity');
+    await expect.poll(filters).toBe('le_example_city,le_city_of_pittsburgh_d85d');
+    await explorer.settled();
+    await page.getByRole('button', { name: 'Remove Example City (invented)' }).click();
+    await page.getByRole('button', { name: 'Show' }).click();
+    await expect.poll(filters).toBe('le_city_of_pittsburgh_d85d');
   });
 
   testWith('chromium')(
@@ -168,7 +162,10 @@ describe('a view of the explorer', () => {
     expect(await counted.textContent()).toBe(`10 of ${total} records, page 1; more follow.`);
     await explorer.page.getByRole('link', { name: 'Next page' }).click();
     await expect.poll(() => counted.textContent()).toBe(`10 of ${total} records, page 2; more follow.`);
-    await explorer.open('#/contracts?limit=10');
+    const contracts = await ask('/v1/contracts/count?q=fire');
+    await explorer.open('#/contracts?q=fire&limit=10');
+    expect(await counted.textContent()).toBe(`10 of ${contracts['total']} records, page 1; more follow.`);
+    await explorer.open('#/certifications?limit=10');
     expect(await counted.textContent()).toBe('10 records, page 1; more follow.');
     await explorer.open('#/contracts?supplier=sup_pa_steinberger_floors_inc_bb87');
     expect(await counted.textContent()).toMatch(/^\d records? in total\.$/);
@@ -238,36 +235,49 @@ describe('a view of the explorer', () => {
   testWith('chromium')('is gone when its key is revoked, also where only a part of it asks', async () => {
     const explorer = await explorable.explore('revoked');
     const { page } = explorer;
+    await explorer.open('#/contracts');
     const prefix = explorable.key('revoked').split('_')[2] ?? '';
     await revokeKey(explorable.service.database, Date.now, prefix);
     await explorable.service.noticeChanges();
-    await page.getByRole('button', { name: 'Count by lead entity' }).click();
+    await page.locator('#filter-lead_entity').focus();
     await page.getByText('The service does not accept this key (401)').waitFor();
     expect(await page.locator('.view').count()).toBe(0);
     await page.locator('#api-key:focus').waitFor();
   });
 
-  testWith('chromium')('counts what accepts bids now, what is past its deadline and what has none', async () => {
-    const { page } = await explorable.explore('all');
-    const open: { is_open: boolean; close_at: string | null }[] = [];
-    for (let cursor: string | null = ''; cursor !== null;) {
-      const query = `status=open&limit=100${cursor === '' ? '' : `&cursor=${cursor}`}`;
-      const { body } = await explorable.service.get(`/v1/solicitations?${query}`, { key: explorable.key('all') });
-      const listed = JSON.parse(body) as { data: typeof open; meta: { next_cursor: string | null } };
-      open.push(...listed.data);
-      cursor = listed.meta.next_cursor;
+  testWith('chromium')('is an overview of whatever kinds the key reads, in at most eight requests', async () => {
+    const panels: [partner: string, tiles: string[], titles: string[]][] = [
+      ['contracts-only', ['Contracts'], ['Changed last']],
+      ['suppliers-only', ['Suppliers'], ['Changed last']],
+      [
+        'solicitations-only',
+        ['Solicitations'],
+        ['Deadlines by week', 'Next deadlines', 'Solicitations by status', 'Changed last'],
+      ],
+      ['reference-lists', ['Certifications', 'Lead entities', 'Cooperatives', 'City services'], []],
+      ['no-kinds', [], []],
+      ['without-grants', ['Solicitations', 'Contracts', 'Suppliers'], ['Next deadlines', 'Changed last']],
+    ];
+    for (const [partner, tiles, titles] of panels) {
+      const explorer = await explorable.open({ viewport: { width: 320, height: 700 } });
+      const { page, record } = explorer;
+      const asked: string[] = [];
+      page.on('request', (request) => asked.push(request.url()));
+      await giveKey(explorer, explorable.key(partner));
+      await explorer.settled();
+      expect(await page.locator('.view h2').textContent(), partner).toBe('Overview');
+      const shown = await page.locator('.tiles a').allInnerTexts();
+      expect(
+        shown.map((text) => text.replaceAll(/[\d,\s]+/g, ' ').trim()),
+        partner,
+      ).toEqual(tiles);
+      expect(await page.locator('.panel h3').allTextContents(), partner).toEqual(titles);
+      expect(asked.filter((url) => url.includes('/v1/')).length, partner).toBeLessThanOrEqual(8);
+      const pixels = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+      expect(await page.evaluate(pixels), partner).toBe(0);
+      expect(record.complaints, partner).toEqual([]);
+      await page.context().close();
     }
-    const rows = page.getByRole('table', { name: 'Solicitations with the status open' }).locator('tbody tr');
-    const endless = open.filter((each) => each.close_at === null).length;
-    expect(endless).toBeGreaterThan(0);
-    expect(await rows.locator('th').allTextContents()).toEqual([
-      `accepts bids now ${endless} of them without a deadline`,
-      'past its deadline',
-    ]);
-    expect((await rows.locator('.number').allTextContents()).map(Number)).toEqual([
-      open.filter((each) => each.is_open).length,
-      open.filter((each) => !each.is_open).length,
-    ]);
   });
 
   testWith('chromium')('is a list whose last column is not cut off at 1,280 pixels', async () => {
@@ -305,14 +315,29 @@ describe('a view of the explorer', () => {
     const explorer = await explorable.explore('all');
     const { page } = explorer;
     await page.route('**/v1/solicitations/count?*', (route) => route.fulfill({ json: { total: 0 } }));
-    await explorer.open('#/timeline');
-    await page
-      .getByText('No solicitation that you see has the status open and a deadline in the next 13 weeks.')
-      .waitFor();
-    expect(await page.locator('.bars').count()).toBe(0);
-    await page.unroute('**/v1/solicitations/count?*');
-    await page.getByRole('link', { name: 'All with the status open' }).click();
-    await page.locator('.table-scroll').waitFor();
+    await explorer.open('#/coops');
+    await explorer.open('#/overview');
+    await page.getByText('No solicitation that you see is open and closes in the next 13 weeks.').waitFor();
+    expect(await page.locator('.chart').count()).toBe(0);
+  });
+
+  testWith('chromium')('draws its chart anew in the colours and the width of the page', async () => {
+    const explorer = await explorable.explore('all', { viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
+    const { page } = explorer;
+    const drawn = (): Promise<string> =>
+      page.evaluate<string>("document.querySelector('.plot canvas').toDataURL()");
+    const pictures = [await drawn()];
+    const changes = [
+      () => page.evaluate("document.documentElement.dataset.theme = 'dark'"),
+      () => page.setViewportSize({ width: 360, height: 800 }),
+    ];
+    for (const change of changes) {
+      await change();
+      await expect.poll(async () => pictures.includes(await drawn())).toBe(false);
+      pictures.push(await drawn());
+    }
+    const box = await page.locator('.plot canvas').boundingBox();
+    expect((box?.x ?? 0) + (box?.width ?? Infinity)).toBeLessThanOrEqual(360);
   });
 
   testWith('chromium')('shows the key: its end, what it sees, and its requests', async () => {
@@ -324,8 +349,7 @@ describe('a view of the explorer', () => {
     const key = JSON.parse(body) as { id: string; usage: unknown[] };
     const facts = await page.locator('.facts').innerText();
     for (const fact of [key.id, 'contracts-only', 'never', 'everything', 'contracts']) expect(facts).toContain(fact);
-    expect(await page.locator('.bars tbody tr').count()).toBe(key.usage.length);
-    expect(await page.locator('.bars a').count()).toBe(0);
+    expect(await page.getByText(`requests with this key in ${key.usage.length} days`).count()).toBe(1);
     expect(await page.locator('.view').innerText()).not.toContain(explorable.key('contracts-only'));
   });
 });

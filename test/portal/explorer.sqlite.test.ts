@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { findInstalled, testWith } from '../support/installed-programs.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
@@ -41,11 +42,14 @@ async function nameOf(parameter: string, value: string): Promise<string> {
   return (await ask<Listed>(`/v1/${list}?limit=100`)).data.find(({ id }) => id === value)?.['name'] ?? value;
 }
 
-/** The name and number in each row of a chart. */
-async function readChart(caption: string): Promise<Record<string, number>> {
-  const rows = explorer.page.getByRole('table', { name: caption }).locator('tbody tr');
+/** The panel of the overview with this title. */
+const panel = (title: string): Locator => explorer.page.getByRole('region', { name: title, exact: true });
+
+/** The names and numbers of a chart, from its table. */
+async function readChart(title: string): Promise<Record<string, number>> {
+  const rows = panel(title).locator('.chart tbody tr');
   const names = await rows.locator('th').allTextContents();
-  const counts = await rows.locator('.number').allTextContents();
+  const counts = await rows.locator('td').allTextContents();
   return Object.fromEntries(names.map((name, index) => [name, Number(counts[index]?.replaceAll(',', ''))]));
 }
 
@@ -53,38 +57,53 @@ const rowNames = (): Promise<string[]> =>
   explorer.page.locator('.view .table-scroll tbody th[scope=row]').allTextContents();
 
 describe('the explorer', () => {
-  testWith('chromium')(
-    'counts solicitations by status in six requests, and by lead entity on demand, the largest first',
-    async () => {
-      await explorer.open('#/overview');
-      const statuses = await readChart('Solicitations by status');
-      expect(Object.keys(statuses)).toEqual(['open', 'closed', 'awarded', 'cancelled']);
-      for (const [status, count] of Object.entries(statuses)) {
-        expect(await ask(`/v1/solicitations/count?status=${status}`), status).toEqual({ total: count });
-      }
-      const entities = (await ask<Listed>('/v1/lead-entities?limit=100')).data;
-      const ofEntity = new Map(entities.map(({ id = '', name = '' }) => [name, id]));
-      expect(await explorer.page.locator('.requests summary').textContent()).toBe('The 6 requests behind this view');
-      await explorer.page.getByRole('button', { name: 'Count by lead entity' }).click();
-      await explorer.page.getByText('Solicitations by lead entity: the largest 10 of 50 counted').waitFor();
-      await explorer.page.getByRole('button', { name: `Count the next ${entities.length - 50}` }).click();
-      await explorer.page.getByText(`Solicitations by lead entity: the largest 10 of ${entities.length}`).waitFor();
-      const byEntity = await readChart('Solicitations by lead entity');
-      expect(Object.values(byEntity)).toEqual(Object.values(byEntity).toSorted((one, other) => other - one));
-      expect(Math.max(...Object.values(byEntity))).toBeGreaterThan(1);
-      for (const [name, count] of Object.entries(byEntity)) {
-        const total = await ask(`/v1/solicitations/count?lead_entity=${ofEntity.get(name) ?? ''}`);
-        expect(total, name).toEqual({ total: count });
-      }
-    },
-  );
+  testWith('chromium')('shows in eight requests what the service counts, and what changed last', async () => {
+    const other = await explorable.open();
+    const asked: string[] = [];
+    other.page.on('request', (request) => asked.push(request.url()));
+    await giveKey(other, explorable.key('all'));
+    await other.settled();
+    expect(asked.filter((url) => url.includes('/v1/'))).toHaveLength(8);
+    const numbersIn = async (part: string): Promise<Record<string, number>> => {
+      const entries = (await other.page.locator(part).allInnerTexts()).map((text) => text.split(/\s+/));
+      return Object.fromEntries(
+        entries.map((words) => [
+          words.filter((word) => /[a-z]/i.test(word)).join(' '),
+          Number(words.find((word) => /^[\d,]+$/.test(word))?.replaceAll(',', '')),
+        ]),
+      );
+    };
+    const count = async (path: string): Promise<number> => (await ask<{ total: number }>(path)).total;
+    expect(await numbersIn('.tiles li')).toEqual({
+      Solicitations: await count('/v1/solicitations/count'),
+      Contracts: await count('/v1/contracts/count'),
+      Suppliers: await count('/v1/suppliers/count'),
+    });
+    const statuses = await numbersIn('.legend li');
+    expect(Object.keys(statuses)).toEqual(['open', 'closed', 'awarded', 'cancelled']);
+    for (const [status, number] of Object.entries(statuses)) {
+      expect(number, status).toBe(await count(`/v1/solicitations/count?status=${status}`));
+    }
+    const { data_published_at: since = '' } = await ask<Record<string, string>>('/v1/key');
+    const changed: string[] = [];
+    for (const [kind, field] of [
+      ['solicitations', 'title'],
+      ['contracts', 'name'],
+    ] as const) {
+      const { data } = await ask<Listed>(`/v1/${kind}?updated_since=${since}&limit=4`);
+      changed.push(...data.map((record) => record[field] ?? ''));
+    }
+    expect(changed.length).toBeGreaterThan(4);
+    const listed = other.page.getByRole('region', { name: 'Changed last' }).locator('.rows a');
+    expect(await listed.allTextContents()).toEqual(changed);
+    expect(other.record.complaints).toEqual([]);
+  });
 
   testWith('chromium')(
-    'shows the deadlines of open solicitations in order, and leads from a week to its list',
+    'shows the next deadlines in order, and all by week, and leads from a week to its list',
     async () => {
-      await explorer.open('#/timeline');
-      const weeks = await readChart('Solicitations with the status open, by their deadline');
-      expect(Object.keys(weeks)).toHaveLength(13);
+      await explorer.open('#/overview');
+      const weeks = await readChart('Deadlines by week');
       const { data } = await ask<Listed>(
         `/v1/solicitations?status=open&closing_after=${new Date().toISOString()}` +
           `&closing_before=${new Date(Date.now() + 90 * 86_400_000).toISOString()}&limit=100`,
@@ -93,26 +112,90 @@ describe('the explorer', () => {
         (one, other) => Date.parse(one['close_at'] ?? '') - Date.parse(other['close_at'] ?? ''),
       );
       expect(inOrder.length).toBeGreaterThan(25);
-      const listed = explorer.page.locator('.deadlines a');
-      expect(await listed.allTextContents()).toEqual(inOrder.slice(0, 25).map(({ title }) => title));
-      await explorer.page.getByRole('button', { name: `Show the last ${inOrder.length - 25}` }).click();
+      const listed = panel('Next deadlines').locator('.rows a');
+      expect(await listed.allTextContents()).toEqual(inOrder.slice(0, 10).map(({ title }) => title));
+      expect(await panel('Next deadlines').locator('.lead').first().innerText()).toMatch(
+        /^(within a|in a|in \d+) days?$/,
+      );
+      const more = explorer.page.getByRole('button', { name: /^Show (25 more of|the last) \d+$/ });
+      await more.click();
+      await listed.nth(10).and(explorer.page.locator(':focus')).waitFor();
+      while (await more.isVisible()) await more.click();
       expect(await listed.allTextContents()).toEqual(inOrder.map(({ title }) => title));
-      await listed.nth(25).and(explorer.page.locator(':focus')).waitFor();
       expect(Object.values(weeks).reduce((sum, perWeek) => sum + perWeek, 0)).toBe(inOrder.length);
 
-      const [week, count] = Object.entries(weeks).find(([, perWeek]) => perWeek > 0) ?? ['', 0];
+      const [week = '', count] = Object.entries(weeks)[0] ?? [];
+      await panel('Deadlines by week').getByText('As a table').click();
       await explorer.page.getByRole('link', { name: week, exact: true }).click();
       await explorer.page.getByRole('heading', { name: 'Solicitations', exact: true }).waitFor();
       await explorer.settled();
-      expect(await rowNames()).toHaveLength(count);
+      expect(await rowNames()).toHaveLength(count ?? NaN);
+
+      await explorer.open('#/overview');
+      const bars = panel('Deadlines by week').locator('.u-over');
+      await bars.click({ position: { x: 5, y: 5 } });
+      await explorer.page.locator('.table-scroll').waitFor();
+      expect(await rowNames()).toHaveLength(count ?? NaN);
     },
   );
+
+  testWith('chromium')('searches every kind for the same words', async () => {
+    const { page } = explorer;
+    await page.getByRole('searchbox', { name: 'Search all that the key sees' }).fill('invented');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Search for “invented”' }).waitFor();
+    await explorer.settled();
+    for (const [kind, title, field] of [
+      ['solicitations', 'Solicitations', 'title'],
+      ['lead-entities', 'Lead entities', 'name'],
+    ] as const) {
+      const { data } = await ask<Listed>(`/v1/${kind}?q=invented&limit=5`);
+      expect(data.length, kind).toBeGreaterThan(0);
+      const text = await page.locator(`.found:has(h3:text-is("${title}")) + .rows`).innerText();
+      for (const record of data) expect(text).toContain(record[field]);
+    }
+    await page.getByRole('link', { name: 'All that match in solicitations' }).click();
+    await page.locator('.table-scroll').waitFor();
+    expect(new URL(page.url()).hash).toBe('#/solicitations?q=invented');
+    await explorer.open('#/search?q=nothingatallhere');
+    await page.getByText('Nothing matches in solicitations, contracts,').waitFor();
+  });
+
+  testWith('chromium')('counts each status beside the list, and sorts a page by deadline', async () => {
+    const { page } = explorer;
+    await explorer.open('#/solicitations?q=invented&status=open,closed&limit=100');
+    const statuses = page.getByRole('navigation', { name: 'By status' });
+    let total = 0;
+    for (const status of ['open', 'closed', 'awarded', 'cancelled']) {
+      const counted = await ask<{ total: number }>(`/v1/solicitations/count?q=invented&status=${status}`);
+      await statuses.getByRole('link', { name: `${status} ${counted.total}`, exact: true }).waitFor();
+      if (['open', 'closed'].includes(status)) total += counted.total;
+    }
+    expect(await rowNames()).toHaveLength(total);
+    await page.getByLabel('Sort this page by deadline').check();
+    const now = Date.now();
+    const times = await page
+      .locator('.table-scroll td[data-label=Closes]')
+      .evaluateAll((cells) => (cells as unknown as Cell[]).map((cell) => cell.querySelector('time')?.dateTime ?? null));
+    const [next, past, none] = [
+      times.filter((time) => time !== null && Date.parse(time) >= now),
+      times.filter((time) => time !== null && Date.parse(time) < now),
+      times.filter((time) => time === null),
+    ];
+    expect(Math.min(next.length, past.length)).toBeGreaterThan(1);
+    expect(times).toEqual([...next.toSorted(), ...past.toSorted().toReversed(), ...none]);
+    await statuses.getByRole('link', { name: /^cancelled/ }).click();
+    await page.locator('.statuses [aria-current]', { hasText: 'cancelled' }).waitFor();
+    expect(await page.getByLabel('Sort this page by deadline').isChecked()).toBe(true);
+    await page.getByLabel('Sort this page by deadline').uncheck();
+  });
 
   testWith('chromium')('shows every list through each of its filters, as the service answers them', async () => {
     const asked: [view: string, titleField: string, filters: Record<string, string>][] = [
       ['solicitations', 'title', { q: 'water', status: 'open', updated_since: '2020-01-01T00:00:00Z', limit: '10' }],
       ['solicitations', 'title', { lead_entity: 'le_example_city', closing_after: '2026-01-01T00:00:00Z' }],
       ['solicitations', 'title', { lead_entity: 'le_example_city', closing_before: '2999-01-01T00:00:00Z' }],
+      ['solicitations', 'title', { status: 'open,awarded', is_open: 'true', nigp: '072,90600,913' }],
       ['contracts', 'name', { q: 'fire', coop: 'co_costars_963a' }],
       [
         'contracts',
@@ -120,10 +203,10 @@ describe('the explorer', () => {
         { supplier: 'sup_pa_steinberger_floors_inc_bb87', lead_entity: 'le_city_of_pittsburgh_d85d' },
       ],
       ['contracts', 'name', { city_service: 'cs_hostile', updated_since: '2020-01-01T00:00:00Z' }],
-      ['suppliers', 'name', { q: 'construction', state: 'MD', certifications: 'MBE,DBE' }],
+      ['suppliers', 'name', { q: 'construction', state: 'MD,PA', certifications: 'MBE,DBE' }],
       ['suppliers', 'name', { city_service: 'cs_hostile', updated_since: '2020-01-01T00:00:00Z' }],
       ['certifications', 'abbreviation', { q: 'women', type: 'sbe' }],
-      ['lead-entities', 'name', { limit: '10' }],
+      ['lead-entities', 'name', { q: 'city', limit: '10' }],
       ['coops', 'name', {}],
       ['city-services', 'name', {}],
     ];
@@ -135,6 +218,7 @@ describe('the explorer', () => {
       for (const [name, value] of Object.entries(filters)) {
         const field = explorer.page.locator(`#filter-${name}`);
         if ((await field.and(explorer.page.locator('select')).count()) > 0) await field.selectOption(value);
+        else if (name === 'status') for (const status of value.split(',')) await field.getByLabel(status).check();
         else if (DATES.has(name)) await field.fill(value.slice(0, 'YYYY-MM-DDTHH:MM'.length));
         else await field.fill(await nameOf(name, value));
       }
@@ -202,7 +286,7 @@ describe('the explorer', () => {
     'gives the requests of each view as commands that a shell runs, without the key',
     async () => {
       const hostile = encodeURIComponent(`fire'; exit 3; echo '$PARTNER_DATA_KEY`);
-      for (const address of ['#/overview', '#/timeline', `#/contracts?q=${hostile}`, '#/solicitations/sol_hostile']) {
+      for (const address of ['#/overview', `#/contracts?q=${hostile}`, '#/solicitations/sol_hostile']) {
         await explorer.open(address);
         const commands = ((await explorer.page.locator('.requests code').textContent()) ?? '').split('\n');
         expect(commands.length).toBeGreaterThan(0);
@@ -270,44 +354,43 @@ describe('the explorer', () => {
     await explorable.service.noticeChanges();
     const { page } = explorer;
     await explorer.open('#/coops');
-    await explorer.open('#/timeline');
-    const caption = 'Solicitations with the status open, by their deadline';
-    const weeks = await readChart(caption);
-    const lengths = await page.locator('.bars a').evaluateAll((links) =>
+    await explorer.open('#/overview');
+    const weeks = await readChart('Deadlines by week');
+    const lengths = await page.locator('.chart a').evaluateAll((links) =>
       links.map((link) => {
         const query = new URLSearchParams((link as unknown as { hash: string }).hash.split('?')[1]);
         return Date.parse(query.get('closing_before') ?? '') - Date.parse(query.get('closing_after') ?? '');
       }),
     );
-    expect(lengths).toHaveLength(13);
     // The first week has begun.
     expect(new Set(lengths.slice(1))).toEqual(new Set([7 * 86_400_000 - 1]));
     const total = Object.values(weeks).reduce((sum, perWeek) => sum + perWeek, 0);
     expect(total).toBeGreaterThan(3000);
-    expect(await page.locator('.view p').first().textContent()).toContain(
-      `${total.toLocaleString('en')} solicitations`,
-    );
+    await page.getByText(`${total.toLocaleString('en')} open solicitations close in the next 13 weeks`).waitFor();
     const names = await page.evaluate<string[]>(
-      `[...document.querySelectorAll('.deadlines time')].map(({ dateTime }) => dateTime)`,
+      `[...document.querySelectorAll('[aria-label="Next deadlines"] time')].map(({ dateTime }) => dateTime)`,
     );
-    expect(names).toHaveLength(25);
+    expect(names).toHaveLength(10);
     expect(names).toEqual(names.toSorted());
     const before = names.at(-1) ?? '';
     const { total: nearer } = await ask<{ total: number }>(
       `/v1/solicitations/count?status=open&closing_after=${inDays(0)}&closing_before=${before}`,
     );
-    expect(nearer).toBe(25);
-    expect(await page.locator('.requests summary').textContent()).toBe('The 2 requests behind this view');
+    expect(nearer).toBe(10);
 
     // More than it reads at once.
     await page.route('**/v1/solicitations/count?*', (route) => route.fulfill({ json: { total: 10_001 } }), {
       times: 1,
     });
     await explorer.open('#/coops');
-    await explorer.open('#/timeline');
-    const days = Object.keys(await readChart(caption));
-    expect(days).toHaveLength(13);
+    await explorer.open('#/overview');
+    const days = Object.keys(await readChart('Deadlines by day'));
+    expect(days.length).toBeGreaterThan(10);
     expect(days[0]).toMatch(/^\d+ \w+$/);
-    expect(await page.locator('.requests summary').textContent()).toBe('The 3 requests behind this view');
+    expect(await page.locator('.requests summary').textContent()).toBe('The 8 requests behind this view');
   });
 });
+
+interface Cell {
+  querySelector: (part: string) => { readonly dateTime: string } | null;
+}

@@ -15,8 +15,8 @@ import { problemBox } from './parts/problem-box.js';
 import { QuotaLine } from './parts/quota-line.js';
 import { showContract, showSupplier } from './views/record-view.js';
 import { Session } from './session.js';
+import { showSearch } from './views/search.js';
 import { showSolicitation } from './views/solicitation-view.js';
-import { showTimeline } from './views/timeline.js';
 import { View } from './view.js';
 
 /** @typedef {import('./address.js').Place} Place */
@@ -25,8 +25,7 @@ import { View } from './view.js';
 
 /** In the order of the navigation links. `kind` is what the key must be able to read. */
 const VIEWS = [
-  { view: 'overview', title: 'Overview', kind: 'solicitations' },
-  { view: 'timeline', title: 'Timeline', kind: 'solicitations' },
+  { view: 'overview', title: 'Overview', kind: null },
   ...LISTS.map(({ view, title }) => ({ view, title, kind: view })),
   { view: 'key', title: 'Your key', kind: null },
 ];
@@ -49,6 +48,12 @@ class Explorer {
   #place = readAddress(location.hash);
   #links = VIEWS.map((each) => ({ ...each, node: element('a', { href: listAddress(each.view) }, each.title) }));
   #navigation = element('nav', { class: 'views', 'aria-label': 'Views' });
+  #words = element('input', {
+    type: 'search',
+    name: 'q',
+    'aria-label': 'Search all that the key sees',
+    placeholder: 'Search all records',
+  });
   #note = element('p', { class: 'note-box' });
   #content = element('div', { class: 'view' });
   #told = element('p', { class: 'visually-hidden', role: 'status' });
@@ -109,10 +114,18 @@ class Explorer {
         if (this.#known?.session === session) this.#forget(error);
       },
     );
-    this.#known = { session, access: null, names: new Map(), previousPages: readPreviousPages() };
+    this.#known = {
+      session,
+      access: null,
+      names: new Map(),
+      previousPages: readPreviousPages(),
+      counts: new Map(),
+      isSorted: false,
+    };
     const bar = element(
       'div',
       { class: 'session' },
+      this.#searchForm(),
       quotaLine.node,
       button('Forget the key', () => {
         this.#forget(null);
@@ -145,15 +158,17 @@ class Explorer {
     this.#told.textContent = 'Loading.';
     let parts;
     try {
-      if (known.access === null) {
-        /** @type {Key} */
-        const key = await view.askUnlisted('/v1/key');
-        known.access = key;
+      const place = { ...this.#place, view: this.#place.view ?? 'overview' };
+      // The old name of the overview's deadlines.
+      if (place.view === 'timeline') place.view = 'overview';
+      this.#markLinks(place);
+      this.#words.value = place.view === 'search' ? (place.parameters.get('q') ?? '') : '';
+      let key = known.access;
+      if (key === null || place.view === 'overview') {
+        key = known.access = await view.readKey(place.view === 'overview');
         this.#offerViews(key, view);
       }
-      const place = { ...this.#place, view: this.#place.view ?? this.#offered(view)[0]?.view ?? '' };
-      this.#markLinks(place);
-      parts = await this.#make(place, view, known.previousPages);
+      parts = await this.#make(place, view, key);
     } catch (error) {
       if (view.signal.aborted) return;
       const title = VIEWS.find((listed) => listed.view === this.#place.view)?.title ?? 'Not shown';
@@ -173,21 +188,31 @@ class Explorer {
     this.#announce([focused, document.body].includes(document.activeElement));
   }
 
-  /** @param {Place & { view: string }} place @param {View} view @param {Map<string, string>} previousPages @returns {Promise<Node[]>} */
-  async #make({ view: name, id, parameters }, view, previousPages) {
+  /** @param {Place & { view: string }} place @param {View} view @param {Key} key @returns {Promise<Node[]>} */
+  async #make({ view: name, id, parameters }, view, key) {
     const showRecord = RECORDS.get(name);
     // The API's only path below a list that is not a record.
     const isCount = id === 'count';
     if (id !== null && showRecord !== undefined && !isCount) return showRecord(id, view);
     const list = LISTS.find((candidate) => candidate.view === name);
-    if (list !== undefined && id === null) return showList(list, parameters, view, previousPages);
-    if (name === 'timeline' && id === null) return showTimeline(view);
+    if (list !== undefined && id === null) return showList(list, parameters, view);
+    if (name === 'search' && id === null) return showSearch(parameters, view);
     if (name === 'key' && id === null) return showKey(view);
-    if (name === 'overview' && id === null) return showOverview(view);
+    if (name === 'overview' && id === null) return showOverview(view, key);
     return [
       element('h2', { tabindex: '-1' }, 'Nothing is here'),
       element('p', {}, 'The address of this page names no view. Choose one above.'),
     ];
+  }
+
+  #searchForm() {
+    const form = element('form', { role: 'search' }, this.#words, element('button', { type: 'submit' }, 'Search'));
+    form.addEventListener('submit', (event) => {
+      event.preventDefault();
+      const q = this.#words.value.trim();
+      if (q !== '') this.#view?.open(listAddress('search', { q }));
+    });
+    return form;
   }
 
   /** Names the view in the window's title. @param {boolean} isFollowed whether to focus and show its heading, too */
@@ -209,6 +234,8 @@ class Explorer {
   /** @param {Key} key @param {View} view */
   #offerViews(key, view) {
     this.#navigation.replaceChildren(...this.#offered(view).map(({ node }) => node));
+    const searched = this.#words.form;
+    if (searched !== null) searched.hidden = key.kinds.length === 0;
     this.#note.textContent = whyEmpty(key);
   }
 

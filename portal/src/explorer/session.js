@@ -24,6 +24,8 @@ export class Session {
   #onRefused;
   /** How far the service's clock is ahead of this machine's, by the latest response. */
   #aheadMs = 0;
+  /** The `X-Sync-Watermark` of the latest list; null before. @type {string | null} */
+  watermark = null;
 
   /**
    * @param {string} key
@@ -113,6 +115,7 @@ export class Session {
     });
     const quota = readQuota(answer.headers);
     if (quota !== null) this.#onQuota(quota);
+    this.watermark = answer.headers.get('x-sync-watermark') ?? this.watermark;
     const answeredAtMs = Date.parse(answer.headers.get('date') ?? '');
     this.#aheadMs = Number.isNaN(answeredAtMs) ? 0 : answeredAtMs - Date.now();
     return answer;

@@ -6,6 +6,7 @@ import { RequestsPanel } from './parts/requests-panel.js';
 /** @typedef {import('../../../client/src/generated/types.gen.ts').Key} Key */
 /** @typedef {import('./session.js').Session} Session */
 /** @typedef {{ id: string, name: string }} Named */
+/** @typedef {{ total: number | null, byStatus: readonly number[] | null }} Counts `byStatus` in the order of the statuses */
 
 /**
  * State of one key, discarded together with the key.
@@ -15,6 +16,8 @@ import { RequestsPanel } from './parts/requests-panel.js';
  * @property {Key | null} access what the key can read; null before it was read
  * @property {Map<string, readonly Named[]>} names of the reference lists already read, by kind
  * @property {Map<string, string>} previousPages address of a list page → address of the page before it
+ * @property {Map<string, Counts>} counts of the lists shown, by their filters: pages after the first have them from here
+ * @property {boolean} isSorted whether lists that can be sorted are
  */
 
 /** Concurrent requests in `askEach`. */
@@ -38,6 +41,16 @@ export class View {
   /** The service's time, in milliseconds since 1970. */
   now() {
     return this.#known.session.now();
+  }
+
+  /** The watermark of the latest list. */
+  get watermark() {
+    return this.#known.session.watermark;
+  }
+
+  /** State that other views of the same key share. */
+  get known() {
+    return this.#known;
   }
 
   /** Whether the key can read this kind of record. @param {string} kind */
@@ -69,6 +82,11 @@ export class View {
    */
   askUnlisted(target) {
     return this.#known.session.ask(target, this.signal);
+  }
+
+  /** The key, and what it can read. @param {boolean} isListed below the view @returns {Promise<Key>} */
+  readKey(isListed) {
+    return isListed ? this.ask('/v1/key') : this.askUnlisted('/v1/key');
   }
 
   /**
@@ -116,14 +134,15 @@ export class View {
   }
 
   /**
-   * Counts the solicitations that match. No other resource has an endpoint that counts.
+   * Counts the records that match.
    *
-   * @param {Readonly<Record<string, string>>} filters
+   * @param {string} path
+   * @param {URLSearchParams | Readonly<Record<string, string>>} filters
    * @returns {Promise<number>}
    */
-  async count(filters) {
+  async count(path, filters) {
     /** @type {{ total: number }} */
-    const { total } = await this.ask('/v1/solicitations/count', filters);
+    const { total } = await this.ask(path, filters);
     return total;
   }
 

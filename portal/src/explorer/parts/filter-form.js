@@ -66,17 +66,20 @@ export function filterForm(list, parameters, view) {
 /** The values that are neither empty nor the API's default. @param {HTMLFormElement} form */
 function filled(form) {
   const parameters = new URLSearchParams();
-  for (const [name, value] of new FormData(form)) {
-    const text = `${value}`.trim();
+  for (const name of new Set(new FormData(form).keys())) {
+    const text = new FormData(form).getAll(name).join().trim();
     if (text !== '' && !(name === 'limit' && text === DEFAULT_PAGE_SIZE)) parameters.set(name, text);
   }
   return parameters;
 }
 
 /** @param {Filter} filter @param {string} value @param {View} view @param {NameField[]} nameFields */
-function field({ name, label, values, kind, hint, isDate }, value, view, nameFields) {
+function field({ name, label, values, isSeveral, kind, hint, isDate }, value, view, nameFields) {
   if (values !== undefined) {
-    const known = values.includes(value) || value === '' ? values : [...values, value];
+    const chosen = isSeveral ? value.split(',') : [value];
+    // The service says what is wrong with a value that it does not know.
+    const known = [...new Set([...values, ...chosen])].filter((each) => each !== '');
+    if (isSeveral) return checkboxes(name, label, known, chosen);
     return labelled(name, label, select(name, ['', ...known], value));
   }
   if (isDate) return dateField(name, label, value);
@@ -125,6 +128,24 @@ function labelled(name, label, ...controls) {
     { class: 'field' },
     element('label', { for: `filter-${name}` }, label, ' ', element('code', {}, name)),
     ...controls,
+  );
+}
+
+/** @param {string} name @param {string} label @param {readonly string[]} values @param {readonly string[]} chosen */
+function checkboxes(name, label, values, chosen) {
+  const boxes = values.map((value) =>
+    element(
+      'label',
+      {},
+      element('input', { type: 'checkbox', name, value, checked: chosen.includes(value) }),
+      ` ${value}`,
+    ),
+  );
+  return element(
+    'fieldset',
+    { id: `filter-${name}`, class: 'field' },
+    element('legend', {}, label, ' ', element('code', {}, name)),
+    ...boxes,
   );
 }
 

@@ -1,4 +1,4 @@
-// A field for a record's name, which the form submits as the record's ID.
+// A field for records' names, which the form submits as their IDs.
 
 import { button, element } from '../dom.js';
 import { formatNumber } from '../format.js';
@@ -15,37 +15,38 @@ export class NameField {
   #kind;
   #label;
   #input;
-  /** Submits the ID. */
-  #chosen;
+  /** Submits the IDs. */
+  #submitted;
   #offered;
-  /** The text for which `#chosen` is right. */
-  #lookedUp;
+  /** The names of those chosen, by ID. @type {Map<string, string>} */
+  #chosen;
+  #shown = element('ul', { class: 'chosen' });
 
   /**
    * @param {View} view
    * @param {{ name: string, label: string, kind: string }} filter
-   * @param {string} id of the record that is chosen already, or empty
+   * @param {string} ids of the records that are chosen already, separated by commas
    */
-  constructor(view, { name, label, kind }, id) {
+  constructor(view, { name, label, kind }, ids) {
     this.#view = view;
     this.#kind = kind;
     this.#label = label.toLowerCase();
-    this.#lookedUp = id;
+    this.#chosen = new Map(ids.split(',').flatMap((id) => (id === '' ? [] : [[id, id]])));
     this.#input = element('input', {
       id: `filter-${name}`,
       type: 'text',
       spellcheck: 'false',
       autocapitalize: 'off',
-      placeholder: 'name or ID',
+      placeholder: this.#chosen.size === 0 ? 'name or ID' : 'or another',
       list: `offered-${name}`,
     });
-    this.#input.value = id;
-    this.#chosen = element('input', { type: 'hidden', name, value: id });
+    this.#submitted = element('input', { type: 'hidden', name, value: ids });
     this.#offered = element('datalist', { id: `offered-${name}` });
-    this.nodes = [this.#input, this.#chosen, this.#offered];
+    this.nodes = [this.#input, this.#submitted, this.#offered, this.#shown];
+    this.#showChosen();
     // Names are read only for a field that is used: each request counts against the partner's limit.
     if (kind !== 'suppliers') this.#input.addEventListener('focus', () => void this.#offer(), { once: true });
-    if (id !== '') void this.#showName(id);
+    if (ids !== '') void this.#readChosen();
   }
 
   /**
@@ -57,25 +58,43 @@ export class NameField {
    */
   async resolve(onChoice) {
     const text = this.#input.value.trim();
-    if (text !== this.#lookedUp) {
-      const { meant, candidates } =
-        text === '' ? { meant: { id: '', name: '' }, candidates: [] } : await findNamed(this.#view, this.#kind, text);
-      if (meant === null) {
-        this.#input.setAttribute('aria-invalid', 'true');
-        this.#input.focus();
-        return this.#choices(text, candidates, onChoice);
-      }
-      this.#choose(meant);
+    if (text === '') return null;
+    const { meant, candidates } = await findNamed(this.#view, this.#kind, text);
+    if (meant === null) {
+      this.#input.setAttribute('aria-invalid', 'true');
+      this.#input.focus();
+      return this.#choices(text, candidates, onChoice);
     }
+    this.#choose(meant);
     return null;
   }
 
   /** @param {Named} named */
   #choose({ id, name }) {
-    this.#chosen.value = id;
-    this.#input.value = name;
-    this.#lookedUp = name;
+    this.#chosen.set(id, name);
+    this.#input.value = '';
     this.#input.removeAttribute('aria-invalid');
+    this.#showChosen();
+  }
+
+  /** Each of those chosen is a button that removes it. */
+  #showChosen() {
+    this.#submitted.value = [...this.#chosen.keys()].join();
+    const items = [...this.#chosen].map(([id, name]) => {
+      const remove = button(
+        '',
+        () => {
+          this.#chosen.delete(id);
+          this.#showChosen();
+          this.#input.focus();
+        },
+        { 'aria-label': `Remove ${name}`, title: id },
+      );
+      remove.append(name, element('span', { 'aria-hidden': 'true' }, ' ×'));
+      return element('li', {}, remove);
+    });
+    this.#shown.replaceChildren(...items);
+    this.#shown.hidden = items.length === 0;
   }
 
   /** @param {string} text @param {readonly Named[]} candidates @param {() => void} onChoice */
@@ -118,13 +137,15 @@ export class NameField {
     }
   }
 
-  /** @param {string} id */
-  async #showName(id) {
+  async #readChosen() {
     try {
-      const named = await readNamed(this.#view, this.#kind, id);
-      if (named !== null && this.#input.value === id) this.#choose(named);
+      for (const id of [...this.#chosen.keys()]) {
+        const named = await readNamed(this.#view, this.#kind, id);
+        if (named !== null && this.#chosen.has(id)) this.#chosen.set(id, named.name);
+      }
+      this.#showChosen();
     } catch {
-      // The field shows the ID.
+      // The field shows the IDs.
     }
   }
 }

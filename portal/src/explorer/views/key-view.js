@@ -7,6 +7,8 @@ import { formatNumber, formatShortDay, time } from '../format.js';
 /** @typedef {import('../view.js').View} View */
 /** @typedef {import('../../../../client/src/generated/types.gen.ts').Key} Key */
 
+const CHART_PIXELS = 90;
+
 /**
  * @param {View} view
  * @returns {Promise<Node[]>}
@@ -15,6 +17,11 @@ export async function showKey(view) {
   /** @type {Key} */
   const key = await view.ask('/v1/key');
   const requests = key.usage.reduce((sum, day) => sum + day.requests, 0);
+  const summary = `${formatNumber(requests)} ${requests === 1 ? 'request' : 'requests'} with this key in ${key.usage.length} days`;
+  const days = key.usage.map(({ day, requests: count }) => {
+    const name = formatShortDay(Date.parse(day));
+    return { name, label: name, count };
+  });
   return [
     element('h2', { tabindex: '-1' }, 'Your key'),
     description([
@@ -30,12 +37,10 @@ export async function showKey(view) {
       ['Newest data', time(key.data_published_at)],
       ['Last checked', time(key.data_checked_at)],
     ]),
-    barChart(
-      `${formatNumber(requests)} ${requests === 1 ? 'request' : 'requests'} with this key in ${key.usage.length} days`,
-      'Day (UTC)',
-      key.usage.map(({ day, requests }) => ({ name: formatShortDay(Date.parse(day)), count: requests })).reverse(),
-    ),
-  ];
+    element('h3', {}, 'Requests'),
+    element('p', { class: 'muted' }, `${summary}, by day in UTC.`),
+    requests > 0 && barChart(summary, 'Day (UTC)', days, view, CHART_PIXELS),
+  ].filter((part) => part !== false);
 }
 
 /** @param {Key} key */

@@ -20,7 +20,8 @@ import { status, STATUSES } from '../parts/status.js';
  * @property {string} name as in the API
  * @property {string} label
  * @property {readonly string[]} [values] the only values it accepts
- * @property {string} [kind] of the record that it takes the ID of; the form takes its name, too
+ * @property {boolean} [isSeveral] whether it takes several of its values
+ * @property {string} [kind] of the records that it takes the IDs of; the form takes their names, too
  * @property {string} [hint]
  * @property {boolean} [isDate]
  */
@@ -31,6 +32,8 @@ import { status, STATUSES } from '../parts/status.js';
  * @property {string} title
  * @property {string} path
  * @property {string} [countPath] counts what the filters select
+ * @property {readonly string[]} [statuses] that are counted beside the list
+ * @property {(nowMs: number) => (one: any, other: any) => number} [byDeadline] the other order that a page can have
  * @property {readonly Filter[]} filters
  * @property {readonly string[]} titles of the columns
  * @property {readonly string[]} [brief] titles of the columns that a phone shows; all unless given
@@ -54,10 +57,15 @@ const SOLICITATIONS = {
   title: 'Solicitations',
   path: '/v1/solicitations',
   countPath: '/v1/solicitations/count',
+  statuses: STATUSES,
+  byDeadline: (nowMs) => (/** @type {Solicitation} */ one, /** @type {Solicitation} */ other) =>
+    urgency(one, nowMs) - urgency(other, nowMs),
   filters: [
     SEARCH,
-    { name: 'status', label: 'Status', values: STATUSES },
+    { name: 'status', label: 'Status', values: STATUSES, isSeveral: true },
+    { name: 'is_open', label: 'Accepts bids now', values: ['true', 'false'] },
     LEAD_ENTITY,
+    { name: 'nigp', label: 'NIGP codes', hint: '072,90600: any of them' },
     { name: 'closing_after', label: 'Closing after', isDate: true },
     { name: 'closing_before', label: 'Closing before', isDate: true },
     UPDATED_SINCE,
@@ -80,6 +88,7 @@ const CONTRACTS = {
   view: 'contracts',
   title: 'Contracts',
   path: '/v1/contracts',
+  countPath: '/v1/contracts/count',
   filters: [
     SEARCH,
     LEAD_ENTITY,
@@ -105,9 +114,10 @@ const SUPPLIERS = {
   view: 'suppliers',
   title: 'Suppliers',
   path: '/v1/suppliers',
+  countPath: '/v1/suppliers/count',
   filters: [
     SEARCH,
-    { name: 'state', label: 'State', hint: 'two letters' },
+    { name: 'state', label: 'State', hint: 'MD,PA: any of them' },
     { name: 'certifications', label: 'Certifications', hint: 'MBE,DBE: all of them' },
     CITY_SERVICE,
     UPDATED_SINCE,
@@ -157,7 +167,7 @@ function referenceList(view, title, parameter, narrowed) {
     view,
     title,
     path: `/v1/${view}`,
-    filters: [],
+    filters: [SEARCH],
     titles: ['Name', 'ID', 'Records'],
     cells: (/** @type {NamedRef} */ { id, name }) => [
       name,
@@ -185,6 +195,13 @@ export const LISTS = [
   referenceList('coops', 'Cooperatives', 'coop', ['contracts']),
   referenceList('city-services', 'City services', 'city_service', ['contracts', 'suppliers']),
 ];
+
+/** Less for a deadline that comes earlier; past ones follow, the latest first, and then those without one. @param {Solicitation} solicitation @param {number} nowMs */
+function urgency({ close_at: closeAt }, nowMs) {
+  if (closeAt === null) return Number.MAX_SAFE_INTEGER;
+  const ms = Date.parse(closeAt);
+  return ms >= nowMs ? ms : Number.MAX_SAFE_INTEGER - ms;
+}
 
 /** The first two names and the number of others: a contract can have hundreds. @param {readonly { name: string }[]} named */
 function fewNames(named) {
