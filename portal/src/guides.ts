@@ -87,9 +87,14 @@ export const SIDEBAR = [
 ];
 
 /** The paths of all guides, in the order of the sidebar. */
-export const SLUGS_IN_ORDER: readonly string[] = SIDEBAR.flatMap(({ items }): readonly object[] => items)
-  .flatMap((item) => ('items' in item ? (item.items as readonly Item[]) : [item]))
-  .flatMap((item) => ('slug' in item ? [String(item.slug)] : []));
+export const SLUGS_IN_ORDER: readonly string[] = SIDEBAR.flatMap(({ items }) => slugsIn(items));
+
+function slugsIn(items: readonly object[]): string[] {
+  return items.flatMap((item) => {
+    if ('items' in item) return slugsIn(item.items as readonly object[]);
+    return 'slug' in item ? [String(item.slug)] : [];
+  });
+}
 
 /** The path of a guide's page below `/docs`. */
 export function slugOf(file: string): string {
