@@ -874,19 +874,19 @@ export type CountContractsData = {
          */
         q?: string;
         /**
-         * Only contracts of this lead entity: an `id` of `/v1/lead-entities`.
+         * Only contracts of this lead entity: an `id` of `/v1/lead-entities`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         lead_entity?: string;
         /**
-         * Only contracts of this cooperative: an `id` of `/v1/coops`.
+         * Only contracts of this cooperative: an `id` of `/v1/coops`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         coop?: string;
         /**
-         * Only contracts with this supplier: an `id` of `/v1/suppliers`.
+         * Only contracts with this supplier: an `id` of `/v1/suppliers`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         supplier?: string;
         /**
-         * Only contracts for this city service: an `id` of `/v1/city-services`.
+         * Only contracts for this city service: an `id` of `/v1/city-services`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         city_service?: string;
         /**
@@ -1094,7 +1094,7 @@ export type CountSuppliersData = {
          */
         q?: string;
         /**
-         * Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`.
+         * Only suppliers that serve this state or are based in it: a two-letter USPS code, such as `TX`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         state?: string;
         /**
@@ -1102,7 +1102,7 @@ export type CountSuppliersData = {
          */
         certifications?: string;
         /**
-         * Only suppliers that offer this city service: an `id` of `/v1/city-services`.
+         * Only suppliers that offer this city service: an `id` of `/v1/city-services`. Since 1.3.0, also up to 20 of them, separated by commas: any of them matches.
          */
         city_service?: string;
         /**
