@@ -188,7 +188,9 @@ class History {
 
 /** The number of visible records of each kind that a partner can read. */
 function numbersOf(records: ReadonlySet<string>, { kinds }: Scope): Record<string, number> {
-  const readable = (['contracts', 'solicitations', 'suppliers'] as const).filter((kind) => kinds?.includes(kind) ?? true);
+  const readable = (['contracts', 'solicitations', 'suppliers'] as const).filter(
+    (kind) => kinds?.includes(kind) ?? true,
+  );
   return Object.fromEntries(
     readable.map((kind) => [kind, [...records].filter((record) => record.startsWith(`${kind} `)).length]),
   );

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Solicitation } from '../../../client/src/index.ts';
 import { continuation, firstPage, listLink, recordLink, renderMatches } from '../answers.ts';
-import { MAX_LOOKED_AT, withNigp } from '../nigp.ts';
 import type { Service } from '../service.ts';
 import { ArgumentError, idOf, SEARCH, type Tool } from '../tool.ts';
 
@@ -30,33 +29,30 @@ export const searchSolicitations: Tool<typeof input> = {
     const [now = '', cursor] = given.cursor?.split(' ') ?? [new Date(service.clock()).toISOString()];
     if (Number.isNaN(Date.parse(now))) throw new ArgumentError('cursor is not of an answer of search_solicitations.');
     const filters = filtersOf(given, now);
-    const isByNigp = given.nigp.length > 0;
-    const limit = isByNigp ? MAX_LOOKED_AT : given.limit;
-    const listing = firstPage(solicitations.list({ ...filters, limit, cursor }, options));
+    const listing = firstPage(solicitations.list({ ...filters, limit: given.limit, cursor }, options));
     const [total, { data, nextCursor }] = await Promise.all([solicitations.count(filters, options), listing]);
-    const found = isByNigp ? await withNigp(service.client, data, given.nigp, options) : data;
     const summary = [
-      isByNigp
-        ? `${found.length} solicitations of these NIGP classes, among the ${data.length} that this call looked at; ${total} match the other arguments, and a call looks at ${limit} at most.`
-        : `${found.length} of ${total} solicitations.`,
+      `${data.length} of ${total} solicitations.`,
       continuation(nextCursor === null ? null : `${now} ${nextCursor}`),
-      given.open_now ? 'Open ones without a deadline are not among them: status "open" has them, too.' : '',
       listLink(service, 'solicitations', filters),
     ];
     const next = 'get_record with kind "solicitations" has description, documents, notices, questions and NIGP codes.';
-    const lines = found.map((solicitation) => solicitationLine(service, solicitation));
+    const lines = data.map((solicitation) => solicitationLine(service, solicitation));
     return renderMatches(summary, lines, next);
   },
 };
 
 function filtersOf({ open_now, closing_within_days: days, words: q, ...given }: z.output<typeof input>, now: string) {
-  const { status, lead_entity, updated_since } = given;
+  const { status, lead_entity, nigp, updated_since } = given;
   const isOpen = open_now || days !== undefined;
   if (isOpen && status !== undefined && status !== 'open')
     throw new ArgumentError(`status "${status}" contradicts open_now and closing_within_days.`);
-  const closing_after = isOpen ? now : undefined;
-  const closing_before = days === undefined ? undefined : new Date(Date.parse(now) + days * DAY_MS).toISOString();
-  return { q, status: isOpen ? 'open' : status, closing_after, closing_before, lead_entity, updated_since } as const;
+  return {
+    ...{ q, status, lead_entity, updated_since },
+    ...(nigp.length > 0 && { nigp }),
+    ...(isOpen && { is_open: true }),
+    ...(days !== undefined && { closing_before: new Date(Date.parse(now) + days * DAY_MS).toISOString() }),
+  };
 }
 
 function solicitationLine(service: Service, record: Solicitation) {

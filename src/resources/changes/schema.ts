@@ -49,7 +49,10 @@ const feedTotals: NamedSchema = {
     'another number, read everything again.',
   type: 'object',
   properties: Object.fromEntries(
-    feedKind.enum.map((kind) => [kind, int64Schema({ minimum: 0, description: `Number of ${kind}.`, examples: [6435] })]),
+    feedKind.enum.map((kind) => [
+      kind,
+      int64Schema({ minimum: 0, description: `Number of ${kind}.`, examples: [6435] }),
+    ]),
   ),
 };
 
