@@ -323,8 +323,7 @@ describe('a view of the explorer', () => {
   testWith('chromium')('draws its chart anew in the colours and the width of the page', async () => {
     const explorer = await explorable.explore('all', { viewport: { width: 1280, height: 900 }, colorScheme: 'light' });
     const { page } = explorer;
-    const drawn = (): Promise<string> =>
-      page.evaluate<string>("document.querySelector('.plot canvas').toDataURL()");
+    const drawn = (): Promise<string> => page.evaluate<string>("document.querySelector('.plot canvas').toDataURL()");
     const pictures = [await drawn()];
     const changes = [
       () => page.evaluate("document.documentElement.dataset.theme = 'dark'"),
