@@ -10,9 +10,12 @@ export function recordRows({ titles, brief = titles, cells }, records) {
   return rows(
     records.map((record) => {
       const [name = null, ...others] = cells(record);
-      const notes = others.filter(
-        (cell, index) => cell !== null && cell !== '' && brief.includes(titles[index + 1] ?? ''),
-      );
+      const notes = others.flatMap((cell, index) => {
+        const title = titles[index + 1] ?? '';
+        if (cell === null || cell === '' || !brief.includes(title)) return [];
+        // A time alone does not say of what.
+        return cell instanceof HTMLTimeElement ? [[`${title.toLowerCase()} `, cell]] : [cell];
+      });
       return { name, notes };
     }),
   );
