@@ -56,7 +56,7 @@ write_files() {
     chmod 755 "$folder/data-$n/pds"
     if ((UID == 0)); then chown -R postgres: "$folder/data-$n" "$folder/postgres-$n.yml"; fi
   done
-  for n in 1 2; do cp "$folder/hosts/$n/redis.conf" "$folder/redis-$n.conf"; done
+  for n in 1 2; do sed "s|/var/lib/redis|$folder|" "$folder/hosts/$n/redis.conf" >"$folder/redis-$n.conf"; done
   sed "s|10\.0\.0\.|$network.|; s|listen 443|listen $network.10:8443|; s|/etc/nginx/tls|$folder|" "$here/../nginx.conf" >"$folder/site.conf"
   openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=api.example.com \
     -addext subjectAltName=DNS:api.example.com -keyout "$folder/api.example.com.key" \

@@ -137,7 +137,6 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
       'three-hosts',
     'sudo systemctl daemon-reload': 'three-hosts',
     'sudo pds import /opt/partner-data-service/current/sample': 'three-hosts',
-    'sudo systemctl reload haproxy': 'three-hosts',
     'sudo systemctl stop partner-data-service': 'three-hosts',
     "PDS_DATABASE_URL='postgres://pds@primary/pds'": { because: 'these are settings for other machines' },
     "pg_basebackup --dbname='host=10.0.0.21 user=replicator application_name=replica_2' --pgdata=/var/lib/postgresql/15/main --write-recovery-conf --create-slot --slot=replica_2 --checkpoint=fast":
