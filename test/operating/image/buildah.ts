@@ -36,11 +36,12 @@ export class Buildah {
   }
 
   #complete(args: readonly string[]): string[] {
-    return ['--root', this.workspace.path('storage'), '--runroot', this.workspace.path('state'), ...args];
+    const folders = ['--root', this.workspace.path('storage'), '--runroot', this.workspace.path('state')];
+    return [...folders, '--storage-driver', 'vfs', ...args];
   }
 
   #environment(): NodeJS.ProcessEnv {
     const { PATH, HOME } = process.env;
-    return { PATH, HOME, TMPDIR: this.workspace.folder, STORAGE_DRIVER: 'vfs', BUILDAH_ISOLATION: 'chroot' };
+    return { PATH, HOME, TMPDIR: this.workspace.folder, BUILDAH_ISOLATION: 'chroot' };
   }
 }
