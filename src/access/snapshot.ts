@@ -52,9 +52,6 @@ export function withHeadRow<Row>({
 
 type HeadOrRow<Row> = Head | (Row & { readonly catalog: null });
 
-/** 96 bits. */
-const DIGEST_LENGTH = 16;
-
 /** A statement saw another catalog, or another scope of the partner, than the snapshot has. */
 export class OtherSnapshotError extends Error {
   override name = 'OtherSnapshotError';
@@ -124,10 +121,10 @@ export class Snapshot {
     return watermarkOf(this.#parts);
   }
 
-  /** Differs between snapshots, also between those of histories that used the same timestamps. */
+  /** 96 bits, which differ between snapshots, also between those of histories that used the same timestamps. */
   get digest(): string {
     const { id, scopeEvent } = this.partner;
-    return hash('sha256', `${id} ${this.catalog} ${scopeEvent}`, 'base64url').slice(0, DIGEST_LENGTH);
+    return hash('sha256', `${id} ${this.catalog} ${scopeEvent}`, 'base64url').slice(0, 16);
   }
 
   /**

@@ -91,7 +91,8 @@ export async function registerPortal(
   });
   for (const file of readdirSync(SITE, { recursive: true, encoding: 'utf8' })) {
     if (file.endsWith('index.html')) registerPage(app, file, publicUrl);
-    if (/\.(md|txt|py)$/.test(file)) registerText(app, file, publicUrl);
+    if (/\.(md|txt|py)$/.test(file))
+      app.get(`${DOCS_PATH}/${file}`, { schema: { hide: true } }, textSender(file, publicUrl));
   }
   // Paths used by people who know only the host name, or who trim a guide's URL.
   for (const path of ['/', `${DOCS_PATH}/guides`, `${DOCS_PATH}/guides/`]) redirect(app, path, DOCS_PATH);
@@ -121,18 +122,11 @@ function registerPage(app: FastifyInstance, file: string, publicUrl: string | nu
   redirect(app, `${path}/`, path);
 }
 
-function registerText(app: FastifyInstance, file: string, publicUrl: string | null): void {
-  app.get(`${DOCS_PATH}/${file}`, { schema: { hide: true } }, textSender(file, publicUrl));
-}
-
 /** Sends a text with the address of the service in its examples, as the scripts of pages show it. */
-function textSender(
-  file: string,
-  publicUrl: string | null,
-): (request: FastifyRequest, reply: FastifyReply) => FastifyReply {
+function textSender(file: string, publicUrl: string | null) {
   const written = readFileSync(`${SITE}/${file}`, 'utf8');
   const type = file.endsWith('.md') ? 'text/markdown; charset=utf-8' : TEXT_TYPE;
-  return (request, reply) => {
+  return (request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const text = written.replaceAll(WRITTEN_ORIGIN, publicUrl ?? originOf(request));
     const etag = entityTag(text);
     reply.headers({ etag, 'cache-control': 'no-cache' });
