@@ -83,7 +83,7 @@ export async function upgradeRolling(workspace: Workspace, databaseUrl: string):
     expect([meta.reset, named.toSorted()]).toEqual([false, CHANGES]);
     const rest = await client.get(`/v1/contracts?limit=1&cursor=${cursor}`, { key });
     const logged = services.flatMap((service) => service.output().split('\n'));
-    const errors = logged.filter((line) => /"level":50/.test(line)).join('\n');
+    const errors = logged.filter((line) => line.includes('"level":50')).join('\n');
     expect([rest.status, rest.headers['x-sync-watermark']], rest.body + errors).toEqual([200, watermark]);
   };
 
