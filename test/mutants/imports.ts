@@ -88,9 +88,9 @@ export const IMPORTS: readonly Mutant[] = [
   {
     name: 'an import that ends what a partner sees is not asked about',
     breaks: 'An import names the partners that lose access, and asks',
-    file: 'src/publishing/write/owner-changes.ts',
-    original: 'if (saw && !sees) lost += records;',
-    replacement: 'if (sees && !saw) lost += records;',
+    file: 'src/publishing/losses.ts',
+    original: 'for (const counts of saw.difference(see)) counts.lost += 1;',
+    replacement: 'for (const counts of see.difference(saw)) counts.lost += 1;',
     tests: ['test/publishing/lost-access.test.ts'],
   },
 ];
