@@ -101,7 +101,7 @@ testProblems([
   },
   {
     name: 'an older schema',
-    reports: [/^fail\|schema: the database's catalog schema is at 7, which is older than version 1\.3/],
+    reports: [/^fail\|schema: the database's catalog schema is at 7, which is older than version 2\.0/],
     cause: (stack) =>
       published(stack, ({ database: opened }) =>
         changeStored(opened, ({ kysely }) => kysely.updateTable('catalog.migrations').set({ number: 7 }).execute()),
