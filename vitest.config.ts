@@ -135,6 +135,7 @@ const ON_SQLITE = [
 /** Tests that run on PostgreSQL, and on SQLite only at night: they start many processes, and the engines hardly differ in them. */
 const ON_POSTGRES = [
   'test/index/{one-state,rebuilt-blocks}.test.ts',
+  'test/operating/faults.test.ts',
   'test/recovery/lost-history.test.ts',
   'test/security/additional-columns.test.ts',
   'test/sync/{concurrent-writers,mirrors}.test.ts',

@@ -570,13 +570,13 @@ export type FeedMeta = {
      */
     reset: boolean;
     /**
-     * Pass it as `updated_since` in the next listing. Null until the last page.
-     */
-    watermark: string | null;
-    /**
      * Null until the last page, and if it is not known because something was published or your access changed between the pages. Since 1.3.0.
      */
     totals: FeedTotals | null;
+    /**
+     * Pass it as `updated_since` in the next listing. Null until the last page.
+     */
+    watermark: string | null;
 };
 
 /**

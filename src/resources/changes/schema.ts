@@ -66,17 +66,17 @@ const feedMeta = objectSchema(
         'copy what it did not list. The same on all pages of a listing.',
       examples: [false],
     },
-    watermark: nullableSchema(
-      timestampSchema(
-        'Pass it as `updated_since` in the next listing. Null until the last page.',
-        '2030-01-20T06:00:00.001Z',
-      ),
-    ),
     totals: nullableRef(
       feedTotals,
       'Null until the last page, and if it is not known because something was published or your access changed between the ' +
         'pages. Since 1.3.0.',
       { contracts: 43_120, solicitations: 6435 },
+    ),
+    watermark: nullableSchema(
+      timestampSchema(
+        'Pass it as `updated_since` in the next listing. Null until the last page.',
+        '2030-01-20T06:00:00.001Z',
+      ),
     ),
   },
   { $id: 'FeedMeta', description: 'The position of a page in the listing of changes.' },
