@@ -134,7 +134,7 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['excel', '/docs/guides/loading#excels-power-query'],
   ['removed', '/docs/guides/syncing#'],
   ['deleted', '/docs/guides/syncing#what-updated_since-cannot-show'],
-  ['questions_due_at', '/docs/reference#models/SolicitationDetail'],
+  ['require_intent_registration', '/docs/reference#models/SolicitationDetail'],
   ['pagination', '/docs/guides/paging#_top'],
   ['authentication', '/docs/guides/keys#_top'],
   ['python', '/docs/guides/python#_top'],
@@ -148,7 +148,7 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['postman', '/docs/guides/limitations#_top'],
   ['sandbox', '/docs/guides/limitations#_top'],
   ['webhook', '/docs/guides/limitations#_top'],
-  ['mcp', '/docs/guides/limitations#_top'],
+  ['mcp', '/docs/guides/assistants'],
   ['count solicitations', '/docs/reference#tag/solicitations/GET/v1/solicitations/count'],
 ];
 
@@ -201,7 +201,7 @@ testWith('chromium')('the language of examples is chosen with the keyboard, and 
     for (const path of [FIRST_REQUEST, '/docs/guides/paging', '/docs/guides/syncing']) {
       await page.goto(`${origin}${path}`);
       expect(await tab('Python').getAttribute('aria-selected'), path).toBe('true');
-      expect(await page.getByRole('tabpanel').first().innerText(), path).toContain('import os');
+      expect(await page.getByRole('tabpanel').first().innerText(), path).toContain('import PartnerData');
     }
   });
 });
@@ -230,6 +230,6 @@ testWith('chromium')('on paper no navigation is printed, and every language of a
     await page.goto(`${origin}${FIRST_REQUEST}`);
     await page.emulateMedia({ media: 'print' });
     expect(await page.locator('nav.sidebar').isVisible()).toBe(false);
-    expect(await page.getByText('urllib.request.Request(').first().isVisible()).toBe(true);
+    expect(await page.getByText('import PartnerData').first().isVisible()).toBe(true);
   });
 });
