@@ -109,26 +109,9 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     async () => Date.parse(await lastRelease()) / 1000,
   );
   gauge(
-    'pds_last_import_timestamp_seconds',
-    'Unix timestamp of the last import that succeeded, also if it changed nothing; 0 before the first',
-    async () => {
-      const checked = await inTime(readStoredSetting(database, CHECKED_AT));
-      return checked === undefined ? undefined : Date.parse(latestOf(await lastRelease(), checked ?? EPOCH)) / 1000;
-    },
-  );
-  gauge(
     'pds_partner_sees_nothing',
     '1 for a partner whose grants show no contract, solicitation or supplier',
     async () => (await blindPartners()).map(({ partner }) => ({ labels: { partner }, value: 1 })),
-  );
-  gauge(
-    'pds_last_backup_timestamp_seconds',
-    'Unix timestamp of the last recorded backup; before the first, 0 on SQLite, and no value on PostgreSQL',
-    async () => {
-      const at = await inTime(readStoredSetting(database, LAST_BACKUP));
-      if (at === undefined || (at === null && files === undefined)) return undefined;
-      return Date.parse(at ?? EPOCH) / 1000;
-    },
   );
   gauge('pds_disk_free_bytes', 'Free space on the disk of SQLite', () => files && freeBytes(files.path));
   gauge('pds_catalog_bytes', 'Size of the largest SQLite catalog', () => files && largestCatalogBytes(files.path));
@@ -154,6 +137,24 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   );
   gauge('pds_database_waiting_queries', 'Queries waiting for a connection to PostgreSQL', () =>
     ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.waiting }]),
+  );
+  // After the connections above, which these reads use.
+  gauge(
+    'pds_last_import_timestamp_seconds',
+    'Unix timestamp of the last import that succeeded, also if it changed nothing; 0 before the first',
+    async () => {
+      const checked = await inTime(readStoredSetting(database, CHECKED_AT));
+      return checked === undefined ? undefined : Date.parse(latestOf(await lastRelease(), checked ?? EPOCH)) / 1000;
+    },
+  );
+  gauge(
+    'pds_last_backup_timestamp_seconds',
+    'Unix timestamp of the last recorded backup; before the first, 0 on SQLite, and no value on PostgreSQL',
+    async () => {
+      const at = await inTime(readStoredSetting(database, LAST_BACKUP));
+      if (at === undefined || (at === null && files === undefined)) return undefined;
+      return Date.parse(at ?? EPOCH) / 1000;
+    },
   );
   gauge('pds_replica_up', '1 if a replica responds', () => ofReplicas(({ lagMs }) => Number(lagMs !== null)));
   gauge(
