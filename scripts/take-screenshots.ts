@@ -6,6 +6,7 @@ import { launchBrowser } from '../test/support/browser/browser.ts';
 
 // Takes screenshots of the portal of a running demo, for review. Those of `explorer-overview`, `explorer-list` and
 // `reference-request` on a desktop are docs/pictures/{explorer,explorer-list,reference-request}-{light,dark}.png.
+// A guide's page has a limit of bytes: give those of the explorer a palette of 256 colours (pngquant, or any other).
 //   node scripts/take-screenshots.ts http://127.0.0.1:8080 DIRECTORY [home,guide]
 
 /** The pages, and what to do on each before its screenshot. */
