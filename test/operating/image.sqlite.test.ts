@@ -71,8 +71,7 @@ describe('the image, built and run by Buildah', () => {
       expect(JSON.parse(tried)).toEqual([65532, 65532, '/data', null, 'EACCES', 'EACCES', 'EACCES']);
 
       expect(await image.pds(['convert', 'csv', '--sketch', '/data/table.csv'])).toContain('"file": "table.csv"');
-      const imported = await image.pds(['import', '/import'], join(ROOT, 'sample'));
-      expect(imported).toContain('Published import');
+      await image.pds(['import', '/import'], join(ROOT, 'sample'));
       await image.pds(['partner', 'create', 'acme', '--everything']);
       const key = await image.pds(['key', 'issue', 'acme']);
 
