@@ -2,13 +2,13 @@ import * as client from '../../client/src/index.ts';
 import { brief } from './answers.ts';
 import { ArgumentError } from './tool.ts';
 
-/** What to do about each error. */
+/** Advice for each error. */
 const ADVICE = [
   [ArgumentError, 'Correct the arguments.'],
   [client.ValidationFailedError, 'Correct the arguments.'],
   [
     client.UnauthorizedError,
-    'Do not call again. Whoever set up this server must check its PARTNER_DATA_KEY and PARTNER_DATA_URL. Never ask for the key in a conversation.',
+    'Do not call again. The person who set up this server must check its PARTNER_DATA_KEY and PARTNER_DATA_URL. Never ask for the key in a conversation.',
   ],
   [client.ForbiddenError, 'Do not call again: the operator of the service decides what the key includes.'],
   [client.NotFoundError, 'Search for the record: it may have another id, or be gone.'],
@@ -20,7 +20,7 @@ const ADVICE = [
   [Error, 'This is a fault of partner-data-mcp.'],
 ] as const;
 
-/** What went wrong and what to do, for an assistant. */
+/** Describes an error for an assistant, with advice. */
 export function errorText(error: unknown): string {
   const advice =
     error instanceof client.RateLimitedError

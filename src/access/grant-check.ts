@@ -67,7 +67,7 @@ export async function findIdleGrants(database: Database, all: readonly GrantedPa
 /** How many records of each kind a grant shows. */
 export type ShownRecords = Readonly<Record<IndexedKind, number>>;
 
-/** What the grants of these lead entities or coops show, counted up to `max`; nothing of those that the catalog lacks. */
+/** Counts the records that grants of these owners show, up to `max`. Owners that the catalog lacks are left out. */
 export async function countShownBy(
   { engine, kysely }: Database,
   owner: Owner,

@@ -16,7 +16,7 @@ interface KindLoss {
 /** Of the kinds that a partner can request. */
 type KindLosses = Readonly<Partial<Record<IndexedKind, KindLoss>>>;
 
-/** What an import takes from a partner: records, and lead entities and coops that it was granted. */
+/** The records, lead entities and coops that a partner loses by an import. */
 export interface Loss extends OwnerIds {
   readonly partner: string;
   /** How many records it sees before the import, and how many of these it keeps. */

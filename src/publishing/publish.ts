@@ -51,7 +51,7 @@ export interface ImportReport {
   kinds: Partial<Record<Kind, Counts>>;
   /** Records that changed only because one that they embed did. */
   rerendered: number;
-  /** What the import takes from partners. */
+  /** The losses of partners. */
   losses: Loss[];
   notes: string[];
 }

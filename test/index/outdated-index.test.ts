@@ -9,7 +9,7 @@ import { startService, type TestService } from '../support/service.ts';
 import { startServing } from '../support/serving-process.ts';
 
 /*
- * Version 2.0 knows no terms of NIGP codes. What its imports leave: blocks with other tokens, in which these terms are
+ * Version 2.0 knows no terms of NIGP codes. Its imports leave blocks with other tokens, in which these terms are
  * missing for new records, and wrong for others.
  */
 

@@ -28,7 +28,7 @@ import { overwritePage } from '../support/sqlite-files.ts';
 
 const PAGE = 'docs/operators/troubleshooting.md';
 
-/** What the page's first table says of a fault. */
+/** A row of the page's first table. */
 interface Row {
   readonly fault: string;
   readonly command: string;

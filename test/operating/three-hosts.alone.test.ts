@@ -16,7 +16,7 @@ const INSTALLING = `${OPERATORS}/install.md`;
 const UNITS = ['etcd', 'patroni', 'haproxy', 'redis-server', 'redis-sentinel', 'partner-data-service'];
 
 /** Three hosts at a time, each on a share of two cores. */
-const MAX_STEP_MS = 480_000;
+const MAX_STEP_MS = 240_000;
 
 /** Between the requests of a connection: more would take the cores from the health checks, which then fail. */
 const PAUSE_MS = 150;

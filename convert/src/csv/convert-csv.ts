@@ -46,7 +46,7 @@ export async function convertCsv(
       if (problem !== null) refuse(kindsOf({ files: [fileMap] }), '', [], new ValueError(problem));
       const records = convertRow(row, fileMap, workspace.check, problem === null ? refuse : () => undefined);
       for (const { kind, form, record, id } of records) {
-        // What the row says counts for nothing, but its record is not whole without it.
+        // The row's values are ignored, but without it the record is incomplete.
         if (problem !== null && form === 'mention') continue;
         const json = JSON.stringify(problem === null ? record : null);
         workspace.addPart(recordKey(kind, id), { form, date: '', json, file, place });

@@ -80,7 +80,7 @@ export async function findHeader(
   return best;
 }
 
-/** What exports are instead of CSV, whatever their name, by the first bytes. */
+/** Formats that exports can have instead of CSV, by their first bytes, since the file's name can be wrong. */
 const OTHER_FORMATS: readonly [start: RegExp, name: string][] = [
   [/^(PK\x03\x04|\x1f\x8b|\xd0\xcf\x11\xe0)/, 'an archive or a workbook, such as ZIP, gzip, XLSX or XLS'],
   [/^%PDF/, 'PDF'],

@@ -10,14 +10,14 @@ const MAX_VALUE_LENGTH = 1000;
 const TOTALS =
   /total\b|^(count|records?|rows?)\b|\b(records|rows)$|^(end of|generated|printed|exported|report|page)\b/i;
 
-/** What a sketch knows of a file. */
+/** A file's format and columns, for a sketch. */
 export interface Columns {
   /** The settings of the file that its content needs. */
   settings: object;
   columns: readonly string[];
   /** The different values of a column, without blanks. */
   valuesOf: (column: string) => string[];
-  /** What else was guessed, as sentences. */
+  /** Sentences about other guesses. */
   remarks: string[];
 }
 

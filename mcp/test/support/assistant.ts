@@ -12,7 +12,7 @@ export interface Answer {
   readonly records: readonly Record<string, unknown>[];
 }
 
-/** What an assistant does with the server, which runs as a process of its own. */
+/** The requests of an assistant to the server, which runs as a process of its own. */
 export interface Assistant {
   readonly client: Client;
   readonly call: (name: string, given?: Readonly<Record<string, unknown>>) => Promise<Answer>;

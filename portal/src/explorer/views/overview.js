@@ -1,4 +1,4 @@
-// What the key sees, in at most eight requests: how many records, the next deadlines, and what changed last.
+// Summarizes the records that the key sees in at most eight requests: numbers, next deadlines and last changes.
 
 import { listAddress } from '../address.js';
 import { barChart } from '../parts/bar-chart.js';
@@ -76,7 +76,7 @@ export async function showOverview(view, key) {
 }
 
 /**
- * What the newest release changed, and how many records of each kind there are.
+ * Reads the changes of the newest release, and the number of records of each kind.
  *
  * @param {View} view
  * @param {readonly List[]} kinds
