@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { copyFile, glob, mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { copyFile, glob, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
@@ -58,16 +58,15 @@ async function build(): Promise<void> {
  * @returns the file, and its integrity as in a lock file.
  */
 async function pack(name: string): Promise<{ tarball: string; integrity: string }> {
-  const folder = join(ROOT, '.astro');
+  const folder = join(ROOT, '.astro', name);
+  await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
-  const args = ['pack', '--json', '--loglevel=error', '--pack-destination', folder];
-  const { stdout } = await promisify(execFile)('npm', args, { cwd: join(ROOT, '..', name) });
-  // The build of the package reports before npm does.
-  const [packed] = Object.values(
-    JSON.parse(stdout.slice(stdout.search(/^[[{]/m))) as { filename: string; integrity: string }[],
-  );
-  if (packed === undefined) throw new Error(`npm packed nothing: ${stdout}`);
-  return { tarball: join(folder, packed.filename), integrity: packed.integrity };
+  // The build of the package prints to npm's output, so that npm's JSON cannot be told from it.
+  await promisify(execFile)('npm', ['pack', '--pack-destination', folder], { cwd: join(ROOT, '..', name) });
+  const [file] = await readdir(folder);
+  if (file === undefined) throw new Error(`npm packed nothing of ${name}`);
+  const tarball = join(folder, file);
+  return { tarball, integrity: `sha512-${hash('sha512', await readFile(tarball), 'base64')}` };
 }
 
 /** Moves inline scripts and styles into files, so that the Content-Security-Policy needs to allow neither. */
