@@ -265,8 +265,8 @@ test('the cluster stays up while services of the version before are replaced, wi
   const workspace = new Workspace();
   try {
     const url = new URL(cluster.databaseUrl);
-    // Both roles of the try have one password.
-    const superuser = new pg.Client(Object.assign(new URL(url), { username: 'postgres' }).href);
+    const as = { username: 'postgres', password: cluster.superuserPassword };
+    const superuser = new pg.Client(Object.assign(new URL(url), as).href);
     await superuser.connect();
     await superuser.query('create database upgrade owner pds');
     await superuser.end();

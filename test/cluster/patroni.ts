@@ -27,6 +27,7 @@ export interface PatroniCluster {
   readonly certificate: string;
   /** The database through HAProxy: the primary's port. */
   readonly databaseUrl: string;
+  readonly superuserPassword: string;
   /** Patroni's REST API on one host. */
   readonly patroniUrl: string;
   /** Runs `try.sh` with these arguments: `signal`, `start` or `stop`, and a part. */
@@ -87,6 +88,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
     url: `https://${network}.10:8443`,
     certificate: fileOf('api.example.com.pem'),
     databaseUrl,
+    superuserPassword: fileOf('pgpass').trim().split(':').at(-1) ?? '',
     patroniUrl: `http://${network}.11:8008`,
     tell,
     async killPostgres(name) {
