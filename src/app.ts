@@ -54,7 +54,7 @@ export async function buildApp(
   const observers = [logRequests(logger), ...services.observers];
   const app: FastifyInstance = fastify({
     ...FRAMEWORK_OPTIONS,
-    serverFactory: (handle) => createHttpServer({ connections, admission }, handle),
+    serverFactory: (handle) => createHttpServer(connections, handle),
     clientErrorHandler: (error, socket) => unparsed.refuse(error, socket),
     frameworkErrors: sendError,
     loggerInstance,

@@ -1,6 +1,6 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Snapshot } from '../access/snapshot.ts';
+import { scheduler } from '../fair-scheduler.ts';
 import { BlockQuery, type Block, type SetCache } from './block-query.ts';
 import { isAll, Visibility, type Condition, type TermRange } from './conditions.ts';
 import {
@@ -19,9 +19,6 @@ import { compareBytewise } from '../bytewise.ts';
 
 /** A list page evaluates one block first, then four times as many each time: most pages are filled from the first. */
 const BLOCKS_GROWTH = 4;
-
-/** Yields to the event loop after this long. Most pages and counts take less. */
-const MAX_BUSY_MS = 2;
 
 /** Number of cached positions of pages' last records: clients send them back as cursors. */
 const MAX_CACHED_POSITIONS = 10_000;
@@ -174,11 +171,10 @@ export class RecordIndex {
     blocks: readonly Block[],
     conditions: readonly Condition[],
   ): AsyncGenerator<BlockQuery> {
-    const pause = pauses();
     for (const queries of this.#inBatches(blocks, conditions)) {
-      if (queries.some(({ missing }) => missing.size > 0)) await loadSets(snapshot, this.#kind, queries, pause);
+      if (queries.some(({ missing }) => missing.size > 0)) await loadSets(snapshot, this.#kind, queries);
       for (const query of queries) {
-        await pause();
+        await scheduler.turn(snapshot.partner.id);
         yield query;
       }
     }
@@ -207,16 +203,6 @@ export class RecordIndex {
   }
 }
 
-/** Returns a function that yields to the event loop if `MAX_BUSY_MS` have passed since it last did. */
-export function pauses(): () => Promise<void> {
-  let busySince = performance.now();
-  return async () => {
-    if (performance.now() - busySince <= MAX_BUSY_MS) return;
-    await nextTick();
-    busySince = performance.now();
-  };
-}
-
 /** The block that an id belongs to; null if there is none. */
 function blockOf({ blocks }: IndexState, id: string): { index: number; block: Block } | null {
   const index = blocks.findLastIndex(({ firstId }) => firstId <= id);
@@ -240,15 +226,9 @@ interface RangeToRead extends TermRange {
  * Reads the sets that queries miss. A range can have hundreds of thousands of rows, so this reads it in parts and keeps
  * only the union of its sets.
  *
- * @param pause awaited before each statement.
  * @throws DamagedIndexError if a set is not the one that was written.
  */
-export async function loadSets(
-  snapshot: Snapshot,
-  kind: IndexedKind,
-  queries: readonly BlockQuery[],
-  pause: () => Promise<void>,
-): Promise<void> {
+async function loadSets(snapshot: Snapshot, kind: IndexedKind, queries: readonly BlockQuery[]): Promise<void> {
   const sets = new Map<string, PositionSet>();
   const terms: [block: number, term: string][] = [];
   const ranges: RangeToRead[] = [];
@@ -259,7 +239,7 @@ export async function loadSets(
     }
   }
   while (terms.length + ranges.length > 0) {
-    await pause();
+    await scheduler.turn(snapshot.partner.id);
     const someTerms = terms.splice(0, MAX_ROWS);
     const rowsLeft = MAX_ROWS - someTerms.length;
     const someRanges = ranges.splice(0, Math.floor(rowsLeft / MIN_RANGE_ROWS));

@@ -1,4 +1,3 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
@@ -7,6 +6,7 @@ import { compareBytewise } from '../bytewise.ts';
 import type { Engine, Query } from '../database/database.ts';
 import { inBatches } from '../database/rows.ts';
 import { isInList, isLookedUp, limitParameter, listedRows, parameter } from '../database/statement.ts';
+import { scheduler } from '../fair-scheduler.ts';
 import type { ChangedSince } from '../index/conditions.ts';
 import type { CatalogName } from '../database/revision.ts';
 import type { IndexedKind } from '../kinds.ts';
@@ -98,7 +98,7 @@ export class ListedDepartures {
     const ids = new Map<string, Set<string>>(this.#kinds.map((kind) => [kind, new Set()]));
     let left = MAX_DEPARTURES;
     for (const owners of inBatches(ownersIn(scope, since), MAX_OWNERS)) {
-      await nextTick();
+      await scheduler.turn(snapshot.partner.id);
       const wanted = { owners: JSON.stringify(owners), kinds: this.#kinds, rows: left + 1 };
       for (const { kind, id } of await snapshot.run(departuresByRelease(snapshot.engine, wanted))) {
         ids.get(kind)?.add(id);
@@ -146,7 +146,7 @@ export class ListedDepartures {
       if (until === null || ids.length > limit) return firstOf(ids.sort(compareBytewise), limit);
       const behind = [...owners.values()].filter((owner) => owner.until === until);
       for (const batch of inBatches(behind, MAX_OWNERS)) {
-        await nextTick();
+        await scheduler.turn(snapshot.partner.id);
         const maxRows = Math.min(rows, Math.floor(MAX_DEPARTURES / batch.length));
         const named = JSON.stringify(batch.map((owner) => [owner.owner, owner.at, owner.until]));
         const read = await snapshot.run(departuresById(snapshot.engine, { kind, owners: named, rows: maxRows }));

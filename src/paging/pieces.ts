@@ -1,8 +1,8 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { Partner, Scope } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
 import { includesScope } from '../access/visibility/owners.ts';
+import { scheduler } from '../fair-scheduler.ts';
 import { callerOf } from '../http/request/pipeline.ts';
 import { readBearerKey } from '../http/request/request-head.ts';
 import { forbidden, unauthorized } from '../http/response/errors.ts';
@@ -58,7 +58,7 @@ export async function* readPieces<P extends Piece>(
     return found.partner;
   };
   const readNext = async (continuation: Continuation<P>): Promise<P> => {
-    await nextTick();
+    await scheduler.turn(request.partner.id);
     await findPartner();
     const { result } = await request.server.snapshots.read(request, {
       cursorWatermark: watermark,

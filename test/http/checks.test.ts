@@ -15,6 +15,11 @@ beforeAll(async () => {
       v1.get('/failing', { config: { kind: 'contracts', parameters: {} } }, () => {
         throw new Error('the password is hunter2');
       });
+      v1.get('/slow', { config: { kind: 'contracts', parameters: {} } }, (_request, reply) => {
+        const endMs = performance.now() + 8;
+        while (performance.now() < endMs);
+        reply.send('{}');
+      });
     },
   });
 });
@@ -278,4 +283,19 @@ describe('every response', () => {
       }
     }
   });
+});
+
+test('a lone partner with 32 connections is refused nothing, however slow its requests are', async () => {
+  const origin = `http://127.0.0.1:${await service.listen()}`;
+  const statusesOf = (path: string): Promise<number[]> =>
+    Promise.all(
+      Array.from({ length: 32 }, async () => {
+        const response = await fetch(origin + path, { headers: service.authorization });
+        await response.text();
+        return response.status;
+      }),
+    );
+  // A process accepts one connection in each event-loop iteration: the slow requests then arrive together.
+  await statusesOf('/v1/contracts');
+  expect(new Set(await statusesOf('/v1/slow'))).toEqual(new Set([200]));
 });

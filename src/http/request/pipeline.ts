@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FoundPartner, PartnerDirectory } from '../../access/partner-directory.ts';
 import type { Partner } from '../../access/scope.ts';
 import type { Kind } from '../../kinds.ts';
+import { scheduler } from '../../fair-scheduler.ts';
 import { limitHeaders, type RequestLimits } from '../../rate-limiting/request-limits.ts';
 import type { Clock } from '../../timestamp.ts';
 import {
@@ -125,7 +126,9 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     request.parameters = parseParameters(request.originalUrl, request.routeOptions.config.parameters ?? {}); // 400
     checkPage(request); // 400
     checkPermission(request); // 403
-    done();
+    const turn = scheduler.turn(request.partner.id);
+    if (turn === undefined) done();
+    else void turn.then(() => done());
   });
   leaveWhenSent(v1, admission);
   v1.setNotFoundHandler(throwUnknownPath);

@@ -30,8 +30,6 @@ declare module 'fastify' {
  * requests stay fast, and a partner with many connections cannot delay the others. (The rate limit bounds a partner's
  * requests per minute, but neither how many of them arrive at once nor the sum of all partners.)
  *
- * Two bounds, because requests wait in two places: in flight for a connection to PostgreSQL (`FairSemaphore`), and in
- * the event-loop tick that read them, in which SQLite serves them one after the other (`TickBudget`).
  * Not @fastify/under-pressure: its mean delay refuses all partners alike, also for a while after the overload.
  *
  * A request holds its permit until its response is produced, not until the client has read it, since clients decide how
@@ -39,7 +37,6 @@ declare module 'fastify' {
  */
 export class Admission {
   readonly #permits = new FairSemaphore<number>(MAX_IN_FLIGHT);
-  readonly #tickBudget = new TickBudget<number>();
   readonly #warn: () => void;
   #refused = 0;
 
@@ -59,11 +56,6 @@ export class Admission {
     this.#warn();
   }
 
-  /** Call for each request that arrives. */
-  beginTick(): void {
-    this.#tickBudget.begin();
-  }
-
   /** @throws ApiError 429 if no permit is left for key lookups. */
   beginLookUp(): void {
     this.#acquire(NOBODY_YET);
@@ -73,10 +65,9 @@ export class Admission {
     this.#permits.release(NOBODY_YET);
   }
 
-  /** @throws ApiError 429 if the tick budget or the permits are exhausted for the request's partner. */
+  /** @throws ApiError 429 if no permit is left for the request's partner. */
   enter(request: FastifyRequest): void {
     const { id } = request.partner;
-    if (!this.#tickBudget.hasTimeFor(id)) throw overloaded();
     this.#acquire(id);
     request.permitHolder = id;
   }
@@ -129,54 +120,5 @@ export class FairSemaphore<Holder> {
     if (held === 1) this.#held.delete(who);
     else this.#held.set(who, held - 1);
     this.#taken -= 1;
-  }
-}
-
-/**
- * After FAIR_MS of an event-loop tick, partners that already had an equal share of it are refused; after FULL_MS, all
- * are. A request that arrived when the tick began has waited that long: clients do not notice 50 ms, and hardly 150 ms.
- */
-const FAIR_MS = 50;
-const FULL_MS = 150;
-
-/** A tick always serves this many. If it is late after fewer, the cause is a paused process or machine, not load. */
-const ALWAYS_SERVED = 8;
-
-/**
- * The time budget of one event-loop tick, in which all requests that have arrived are read and served one after the
- * other. The time since the tick began is the least that the next request in it has waited, and is known immediately. A
- * mean of delays over the last second would penalize requests that come after the overload.
- *
- * Permits held until the end of the tick would need no clock, but the tick could take as long as 128 slow requests:
- * next to a flood on SQLite, the p99 of a modest client was 0.7 to 1.7 s with them, 0.25 to 0.35 s with this budget.
- */
-export class TickBudget<Partner> {
-  readonly #served = new Map<Partner, number>();
-  #total = 0;
-  #beganAtMs: number | null = null;
-
-  /** Call for everything that arrives on a socket: the first call begins the tick. */
-  begin(): void {
-    if (this.#beganAtMs !== null) return;
-    this.#beganAtMs = performance.now();
-    setImmediate(() => this.#end());
-  }
-
-  /** Whether this tick has time for one more request; if so, the request is counted as served. */
-  hasTimeFor(partner: Partner): boolean {
-    if (this.#beganAtMs === null) return true;
-    const served = this.#served.get(partner) ?? 0;
-    const lateMs = performance.now() - this.#beganAtMs;
-    const isFull = lateMs > FULL_MS || (lateMs > FAIR_MS && served * this.#served.size >= this.#total);
-    if (isFull && this.#total >= ALWAYS_SERVED) return false;
-    this.#served.set(partner, served + 1);
-    this.#total += 1;
-    return true;
-  }
-
-  #end(): void {
-    this.#served.clear();
-    this.#total = 0;
-    this.#beganAtMs = null;
   }
 }

@@ -6,7 +6,6 @@ import { healthResponses } from '../openapi/openapi-responses.ts';
 import { objectSchema } from '../openapi/openapi-schemas.ts';
 import { routedUrl } from '../request/request-head.ts';
 import { JSON_TYPE, requestIds } from '../response/send-text.ts';
-import type { Admission } from './admission.ts';
 import type { OpenStreams } from './open-streams.ts';
 
 /** An `import` would read every export, and so load Node's WebSocket client: 15 MB and 60 ms of CPU in each process. */
@@ -44,9 +43,9 @@ const IDLE_TIMEOUT_MS = 90_000;
 /** Longer than the idle timeout of common load balancers (60 s), which must close first. */
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 
-/** Creates the HTTP server. Everything that arrives counts as the beginning of an event-loop tick. */
+/** Creates the HTTP server. */
 export function createHttpServer(
-  { connections, admission }: { connections: Connections; admission: Admission },
+  connections: Connections,
   handle: (request: IncomingMessage, response: ServerResponse) => void,
 ): Server {
   const server = createServer({
@@ -61,7 +60,6 @@ export function createHttpServer(
   connections.track(server);
   const listener = (request: IncomingMessage, response: ServerResponse): void => {
     connections.recordRequest(request.socket, response);
-    admission.beginTick();
     handle(request, response);
   };
   // Node would respond to an Expect header itself. Bodies are not accepted, so "100 Continue" is never sent.

@@ -5,7 +5,8 @@ import { isListed, scopeKey, scopeValues } from '../../access/visibility/scope-s
 import { compareBytewise } from '../../bytewise.ts';
 import type { Query } from '../../database/database.ts';
 import { isInList, limitParameter as rowLimit, parameter } from '../../database/statement.ts';
-import { MAX_ROWS, pauses } from '../../index/record-index.ts';
+import { MAX_ROWS } from '../../index/record-index.ts';
+import { scheduler } from '../../fair-scheduler.ts';
 import { Tokenizer } from '../../index/words.ts';
 import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 
@@ -36,14 +37,13 @@ export class NameList {
     limit: number,
   ): Promise<{ keys: string[]; hasMore: boolean }> {
     const all = await this.#read(snapshot);
-    const pause = pauses();
     const keys: string[] = [];
     let named: string[] = [];
     // Enough if the scope shows them all.
     let size = Math.min(limit + 1, MAX_ROWS);
     for (let index = 0; index < all.length && keys.length <= limit; index += 1) {
       const { id = '', termText = '' } = all[index] ?? {};
-      if (index % MAX_ROWS === 0) await pause();
+      if (index % MAX_ROWS === 0) await scheduler.turn(snapshot.partner.id);
       if (id > after && matches(termText)) named.push(id);
       if (named.length < size && index < all.length - 1) continue;
       const rows = await snapshot.run(namedRefs(snapshot, this.#kind, after, named.length, named));
@@ -58,12 +58,11 @@ export class NameList {
     const { engine, catalog } = snapshot;
     if (this.#names.catalog !== catalog) this.#names = { catalog, all: [], isComplete: false };
     const names = this.#names;
-    const pause = pauses();
     while (!names.isComplete) {
       const { length } = names.all;
       const after = names.all.at(-1)?.id ?? '';
       const rows = await snapshot.run(namedRefs({ engine, scope: EVERYTHING }, this.#kind, after, NAMES_AT_ONCE));
-      await pause();
+      await scheduler.turn(snapshot.partner.id);
       // Another request can have read them, too.
       if (names.all.length > length) continue;
       rows.sort((one, other) => compareBytewise(one.id, other.id));

@@ -1,0 +1,54 @@
+/** Turns of one event-loop iteration begin within this long, or within as long as reading requests took before them. */
+const MIN_TURNS_MS = 2;
+
+/**
+ * Shares the event loop among partners. Each response is computed in turns of some milliseconds: a partner gets its next
+ * turn after every other that waits, however many requests it has. What arrived meanwhile is read before the next turns.
+ */
+export class FairScheduler<Partner> {
+  /** What waits for a turn. The partner that gets the next one comes first. */
+  readonly #waiting = new Map<Partner, (() => void)[]>();
+  /** When the turns of this iteration end; null if it had none yet. */
+  #endMs: number | null = null;
+  #lastTurnMs = 0;
+
+  /** Call before work of some milliseconds. Resolves when the partner has a turn; undefined if it has one now. */
+  turn(partner: Partner): Promise<void> | undefined {
+    if (this.#waiting.size === 0 && this.#hasTime()) return undefined;
+    return new Promise((resolve) => {
+      const ofPartner = this.#waiting.get(partner);
+      if (ofPartner === undefined) this.#waiting.set(partner, [resolve]);
+      else ofPartner.push(resolve);
+      setImmediate(() => this.#next());
+    });
+  }
+
+  #next(): void {
+    const [first] = this.#waiting;
+    if (first === undefined) return;
+    if (!this.#hasTime()) {
+      setImmediate(() => this.#next());
+      return;
+    }
+    const [partner, [resume, ...others]] = first;
+    this.#waiting.delete(partner);
+    if (others.length > 0) this.#waiting.set(partner, others);
+    resume?.();
+  }
+
+  #hasTime(): boolean {
+    const nowMs = performance.now();
+    if (this.#endMs === null) {
+      const readingMs = this.#waiting.size > 0 ? nowMs - this.#lastTurnMs : 0;
+      this.#endMs = nowMs + Math.max(MIN_TURNS_MS, readingMs);
+      setImmediate(() => {
+        this.#endMs = null;
+      });
+    }
+    this.#lastTurnMs = nowMs;
+    return nowMs <= this.#endMs;
+  }
+}
+
+/** Of this process, by the ids of partners. */
+export const scheduler = new FairScheduler<number>();
