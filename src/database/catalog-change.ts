@@ -12,7 +12,9 @@ import {
   readLastEvent,
   readPublishedAt,
   readPublishedNumber,
+  type ReleaseEvent,
 } from './event-log.ts';
+import { catalogPath } from './sqlite/file-names.ts';
 
 /** The event that publishes a change of the catalog. */
 export interface CatalogEvent {
@@ -31,8 +33,18 @@ export interface CatalogEvent {
 
 export interface CatalogChangeOptions extends Omit<WorkHooks, 'onProgress'> {
   readonly clock: Clock;
-  /** SQLite: finds the path of a catalog to change instead of the current one, under the lock. */
+  /** SQLite: finds the path of a catalog to begin with instead of the current one, under the lock. */
   readonly source?: () => string | Promise<string>;
+}
+
+type Work<T> = (catalog: Database, number: number) => Promise<{ result: T; event: CatalogEvent | null }>;
+
+interface Changed<T> {
+  readonly result: T;
+  /** The timestamp of the event; null for none. */
+  readonly at: string | null;
+  /** The timestamp of the event before; the epoch if there is none. */
+  readonly lastEvent: string;
 }
 
 /**
@@ -40,56 +52,42 @@ export interface CatalogChangeOptions extends Omit<WorkHooks, 'onProgress'> {
  * last, under the lock that grants also take.
  *
  * On PostgreSQL that is one transaction. On SQLite the first change copies the catalog to a new file; once that is on
- * disk, the log names it. A process that dies before leaves a file without an event, which the next change deletes.
+ * disk, the log names it. A process that dies before leaves a file without an event, which the next change deletes. A
+ * reset without a change names the file that there is.
  *
  * @param work changes the catalog, and must not use `access`. Its event is null if nothing is to be published.
- * @returns its result, and the timestamp of the event; null for none.
  * @throws OperatorError if an import ran for over a minute.
  */
 export async function changeCatalog<T>(
   database: OpenDatabase,
   options: CatalogChangeOptions,
-  work: (catalog: Database, number: number) => Promise<{ result: T; event: CatalogEvent | null }>,
-): Promise<{ result: T; at: string | null }> {
+  work: Work<T>,
+): Promise<Changed<T>> {
   const { catalogFiles } = database;
   return catalogFiles === undefined
     ? changeInTransaction(database, options, work)
     : changeCopy(database, catalogFiles, options, work);
 }
 
-type Work<T> = Parameters<typeof changeCatalog<T>>[2];
-type Changed<T> = Awaited<ReturnType<typeof changeCatalog<T>>>;
-
 async function changeInTransaction<T>(
   database: Database,
   options: CatalogChangeOptions,
   work: Work<T>,
 ): Promise<Changed<T>> {
-  const { clock, onCommit } = options;
   const transaction = await database.kysely.startTransaction().execute();
   try {
     const changing = { ...database, kysely: transaction };
     await lockCatalog(changing, options);
     const number = await nextReleaseNumber(changing);
     const { result, event } = await work(changing, number);
-    if (event === null) {
-      await rollBack(transaction);
-      return { result, at: null };
-    }
-    const at = await lockLog(changing, clock, latestOf(event.after ?? EPOCH, await readPublishedAt(changing)));
-    const lastEvent = await readLastEvent(changing);
-    if (event.what === 'release') {
-      await sql`insert into catalog.releases (number, at) values (${number}, ${at})`.execute(transaction);
-    }
-    await appendEvent(changing, at, { what: event.what, number, file: null, made_from: null });
-    await event.complete(changing, at, lastEvent);
-    await pause(options);
-    onCommit?.();
+    if (event === null) return { result, at: null, lastEvent: EPOCH };
+    const stamp = (at: string): Promise<unknown> =>
+      sql`insert into catalog.releases (number, at) values (${number}, ${at})`.execute(transaction);
+    const appended = await append(changing, options, event, { number, file: null, made_from: null }, stamp);
     await transaction.commit().execute();
-    return { result, at };
-  } catch (error) {
+    return { result, ...appended };
+  } finally {
     await rollBack(transaction);
-    throw error;
   }
 }
 
@@ -99,42 +97,55 @@ async function changeCopy<T>(
   options: CatalogChangeOptions,
   work: Work<T>,
 ): Promise<Changed<T>> {
-  const { clock, onCommit, source } = options;
+  const { source } = options;
   using _lock = await lockFiles(files, options);
   files.attachCurrent();
   await deleteUnused(database, files, Infinity);
   const before = await findLastRelease(database);
-  const number = await nextReleaseNumber(database);
-  const draft = files.openDraft(number, await source?.());
+  const next = await nextReleaseNumber(database);
+  const current = before?.file == null ? null : catalogPath(files.path, before.file);
+  const draft = files.openDraft(next, source === undefined ? current : await source());
   let isNamed = false as boolean;
   try {
-    const { result, event } = await work(draft.database, number);
+    const { result, event } = await work(draft.database, next);
     await pause(options);
-    if (event === null) return { result, at: null };
-    const after = latestOf(event.after ?? EPOCH, await readPublishedAt(draft.database));
+    if (event === null) return { result, at: null, lastEvent: EPOCH };
     // A restored catalog can have later releases than the log, if the log was restored too.
-    const release = source === undefined ? number : Math.max(number, (await readPublishedNumber(draft.database)) + 1);
-    const madeFrom = event.madeFrom === undefined ? (before?.release ?? null) : event.madeFrom;
-    const file = draft.complete();
+    const after = latestOf(event.after ?? EPOCH, await readPublishedAt(draft.database));
+    const number = source === undefined ? next : Math.max(next, (await readPublishedNumber(draft.database)) + 1);
+    const made_from = event.madeFrom === undefined ? (before?.release ?? null) : event.madeFrom;
+    const catalog = { number, file: draft.complete(), made_from };
     await pause(options);
-    const at = await inTransaction(database, async (transaction) => {
-      const drawn = await lockLog(transaction, clock, after);
-      const lastEvent = await readLastEvent(transaction);
-      if (event.what === 'release') draft.stamp(number, drawn);
-      await appendEvent(transaction, drawn, { what: event.what, number: release, file, made_from: madeFrom });
-      await event.complete(transaction, drawn, lastEvent);
-      await pause(options);
-      onCommit?.();
+    const appended = await inTransaction(database, async (transaction) => {
+      const done = await append(transaction, options, { ...event, after }, catalog, (at) => draft.stamp(number, at));
       // From here on the log can name the file, even if the commit reports an error.
       isNamed = true;
-      return drawn;
+      return done;
     });
     files.attachCurrent();
     await deleteUnused(database, files, keptReleases(database));
-    return { result, at };
+    return { result, ...appended };
   } finally {
     if (!isNamed) draft.discard();
   }
+}
+
+/** @param stamp adds a release to the catalog. */
+async function append(
+  transaction: Database,
+  options: CatalogChangeOptions,
+  { what, after = EPOCH, complete }: CatalogEvent,
+  catalog: Pick<ReleaseEvent, 'file' | 'made_from'> & { readonly number: number },
+  stamp: (at: string) => unknown,
+): Promise<{ at: string; lastEvent: string }> {
+  const at = await lockLog(transaction, options.clock, latestOf(after, await readPublishedAt(transaction)));
+  const lastEvent = await readLastEvent(transaction);
+  if (what === 'release') await stamp(at);
+  await appendEvent(transaction, at, { what, ...catalog });
+  await complete(transaction, at, lastEvent);
+  await pause(options);
+  options.onCommit?.();
+  return { at, lastEvent };
 }
 
 /** SQLite's statements resolve in microtasks: without a pause, signals are not handled. */
@@ -143,35 +154,13 @@ async function pause({ throwIfInterrupted }: CatalogChangeOptions): Promise<void
   throwIfInterrupted?.();
 }
 
-/** How many of the last catalogs stay, unless an operator set another number. */
-export const KEPT_RELEASES = 2;
-
+/** How many of the last catalogs stay. */
 export function keptReleases({ operator }: Database): number {
-  return operator?.keepReleases ?? KEPT_RELEASES;
+  return operator?.keepReleases ?? 2;
 }
 
 /** Deletes the catalogs that were left by a process that died, and all but a number of those that the log names. */
 async function deleteUnused(database: Database, files: CatalogFiles, kept: number): Promise<void> {
   const named = await listNamedFiles(database);
   files.deleteOthers(new Set([...named].slice(0, kept)));
-}
-
-/**
- * Runs work that appends a release or reset without a change of the catalog, in a transaction, while nothing else can
- * change it. On SQLite the transaction must begin with `lockLog`, and can write `access` only.
- *
- * @throws OperatorError if an import ran for over a minute.
- */
-export async function excludingImports<T>(
-  database: Database,
-  hooks: Pick<WorkHooks, 'onWaiting' | 'throwIfInterrupted'>,
-  work: (transaction: Database) => Promise<T>,
-): Promise<T> {
-  const { catalogFiles } = database;
-  using _lock = catalogFiles === undefined ? null : await lockFiles(catalogFiles, hooks);
-  catalogFiles?.attachCurrent();
-  return await inTransaction(database, async (transaction) => {
-    await lockCatalog(transaction, hooks);
-    return work(transaction);
-  });
 }

@@ -49,12 +49,12 @@ export interface CatalogFiles {
    */
   attachCurrent(): string | null;
   /**
-   * Opens the attached catalog for changes, which go to a copy.
+   * Opens a catalog for changes, which go to a copy.
    *
    * @param number of the release or reset that will name it.
-   * @param source the path of a catalog to copy instead, at once.
+   * @param path of the catalog; null for an empty one. One of another database is copied at once.
    */
-  openDraft(number: number, source?: string): CatalogDraft;
+  openDraft(number: number, path: string | null): CatalogDraft;
   /** Deletes all catalogs but these. Call it under the lock. */
   deleteOthers(used: ReadonlySet<string>): void;
 }
@@ -63,7 +63,10 @@ export interface CatalogFiles {
 export interface CatalogDraft {
   /** Has the catalog alone, not `access`. The first change copies the catalog. */
   readonly database: Database;
-  /** Commits the changes, waits until they are on disk, and closes the file. Returns its name. */
+  /**
+   * Commits the changes, waits until they are on disk, and closes the file. Returns its name: that of the catalog itself
+   * if nothing was changed.
+   */
   complete(): string;
   /** Adds the release to the completed file. */
   stamp(release: number, at: string): void;
@@ -204,9 +207,8 @@ export async function inTransaction<T>(database: Database, work: (transaction: D
     const result = await work({ ...database, kysely: transaction });
     await transaction.commit().execute();
     return result;
-  } catch (error) {
+  } finally {
     await rollBack(transaction);
-    throw error;
   }
 }
 

@@ -2,18 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { writeAuditEntry, type AuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
-import { changeCatalog, excludingImports, type CatalogEvent } from '../database/catalog-change.ts';
-import {
-  appendEvent,
-  findLastRelease,
-  lockLog,
-  nextReleaseNumber,
-  readLastEvent,
-  readPublishedAt,
-  type ReleaseEvent,
-} from '../database/event-log.ts';
+import { changeCatalog, type CatalogEvent } from '../database/catalog-change.ts';
+import { findLastRelease, lockLog, readLastEvent } from '../database/event-log.ts';
 import { hasTimelineChanged, hasTimelines, LOSS, readTimeline, recordTimeline } from '../database/postgres/timeline.ts';
-import { EPOCH, latestOf, type Clock } from '../timestamp.ts';
+import { EPOCH, type Clock } from '../timestamp.ts';
 import { lacksTerms } from '../index/lacks-terms.ts';
 import { rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts';
 import { vacuum } from '../database/vacuum.ts';
@@ -40,9 +32,10 @@ export interface Traces extends Pick<Recovery, 'lastEvent'> {
 }
 
 export async function readTraces(database: Database): Promise<Traces> {
-  const lastEvent = await readLastEvent(database);
-  return { lastEvent: lastEvent === EPOCH ? null : lastEvent, newestTrace: await readNewestTrace(database) };
+  return { lastEvent: unlessNone(await readLastEvent(database)), newestTrace: await readNewestTrace(database) };
 }
+
+const unlessNone = (lastEvent: string): string | null => (lastEvent === EPOCH ? null : lastEvent);
 
 /**
  * Recovers after changes were lost, because a backup was restored or a lagging replica promoted. Clients may have seen
@@ -52,50 +45,37 @@ export async function readTraces(database: Database): Promise<Traces> {
  *
  * @throws OperatorError if an import ran for over a minute.
  */
-export function recover(database: Database, options: RecoverOptions): Promise<Recovery & Traces> {
-  const { clock } = options;
-  return excludingImports(database, options, async (transaction) => {
-    await lockLog(transaction, clock);
-    const { newestTrace } = await readTraces(transaction);
-    const last = await findLastRelease(transaction);
-    const catalog = { file: last?.file ?? null, made_from: last?.made_from ?? null };
-    return { ...(await appendReset(transaction, catalog, { action: 'recover' }, options)), newestTrace };
+export async function recover(database: OpenDatabase, options: RecoverOptions): Promise<Recovery & Traces> {
+  const { clock, after } = options;
+  const { result: newestTrace, ...reset } = await changeCatalog(database, options, async () => {
+    const madeFrom = (await findLastRelease(database))?.made_from ?? null;
+    const event = { ...resetOf({ action: 'recover' }, clock, after), madeFrom };
+    return { result: await readNewestTrace(database), event };
   });
+  return { ...recoveryOf(reset), newestTrace };
 }
 
 /**
- * Appends a reset that names a catalog, and its entry in the audit trail. Call it in a transaction that excludes imports.
+ * A reset, and its entry in the audit trail. It ends the report of lost changes.
  *
- * @param after a timestamp that the reset must exceed, if neither the log nor the catalog has it.
+ * @param after a timestamp that it must exceed, if neither the log nor the catalog has it.
  */
-export async function appendReset(
-  transaction: Database,
-  { file, made_from }: Pick<ReleaseEvent, 'file' | 'made_from'>,
-  change: Change,
-  { clock, after = EPOCH }: Pick<RecoverOptions, 'clock' | 'after'>,
-): Promise<Recovery> {
-  const timestamp = await lockLog(transaction, clock, latestOf(after, await readPublishedAt(transaction)));
-  const { lastEvent } = await readTraces(transaction);
-  const number = await nextReleaseNumber(transaction);
-  await appendEvent(transaction, timestamp, { what: 'reset', number, file, made_from });
-  await noteRecovery(transaction, { timestamp, lastEvent }, change, clock);
-  return { timestamp, lastEvent };
+export function resetOf(change: Pick<AuditEntry, 'action' | 'details'>, clock: Clock, after = EPOCH): CatalogEvent {
+  return {
+    what: 'reset',
+    after,
+    complete: async (transaction, at, lastEvent) => {
+      await recordTimeline(transaction);
+      await sql`delete from access.settings where name = ${LOSS}`.execute(transaction.kysely);
+      const details = { ...change.details, recovered_at: at, last_event: unlessNone(lastEvent) };
+      await writeAuditEntry(transaction, clock, { ...change, details });
+    },
+  };
 }
 
-/** The entry of a reset in the audit trail. */
-export type Change = Pick<AuditEntry, 'action' | 'details'>;
-
-/** Writes what belongs to a reset that is in the log. */
-export async function noteRecovery(
-  transaction: Database,
-  { timestamp, lastEvent }: Recovery,
-  change: Change,
-  clock: Clock,
-): Promise<void> {
-  await recordTimeline(transaction);
-  await sql`delete from access.settings where name = ${LOSS}`.execute(transaction.kysely);
-  const details = { ...change.details, recovered_at: timestamp, last_event: lastEvent };
-  await writeAuditEntry(transaction, clock, { ...change, details });
+/** Describes a reset that was appended. */
+export function recoveryOf({ at, lastEvent }: { at: string | null; lastEvent: string }): Recovery {
+  return { timestamp: at ?? '', lastEvent: unlessNone(lastEvent) };
 }
 
 /**

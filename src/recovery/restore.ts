@@ -2,15 +2,9 @@ import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { changeCatalog, type CatalogEvent } from '../database/catalog-change.ts';
+import { changeCatalog } from '../database/catalog-change.ts';
 import type { WorkHooks } from '../database/catalog-lock.ts';
-import {
-  DatabaseUnavailableError,
-  inTransaction,
-  type Database,
-  type OpenDatabase,
-  type Operator,
-} from '../database/database.ts';
+import { DatabaseUnavailableError, type Database, type OpenDatabase, type Operator } from '../database/database.ts';
 import { readLastEvent } from '../database/event-log.ts';
 import { migrate, readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
 import { openForRecovery, openForServing } from '../database/open.ts';
@@ -38,7 +32,7 @@ import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
-import { appendReset, noteRecovery, type Change, type Recovery } from './recover.ts';
+import { recoveryOf, resetOf, type Recovery } from './recover.ts';
 
 interface RestoreOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
@@ -117,7 +111,7 @@ async function restoreCatalog(
   path: string,
   folder: string,
   manifest: BackupManifest,
-  { clock, operator, after = EPOCH, onProgress, onWaiting }: RestoreOptions,
+  { clock, operator, after, onProgress, onWaiting }: RestoreOptions,
   begin: Begin,
 ): Promise<RestoreReport> {
   await using database = openToKeep(path, operator);
@@ -128,27 +122,22 @@ async function restoreCatalog(
   // A service that was started on a lost database has created an empty one.
   if (rows.length === 0) throw cannotKeep(path, 'it has none');
   await begin('copying');
-  let recovery: Recovery = { timestamp: '', lastEvent: null };
   const options = {
     clock,
     source: () => join(folder, BACKUP_FILES.catalog),
     throwIfInterrupted: () => onProgress?.('replacing', 0, 1),
     ...(onWaiting && { onWaiting }),
   };
-  const { result } = await changeCatalog(database, options, async (draft) => {
+  const { result, ...reset } = await changeCatalog(database, options, async (draft) => {
     await begin('recovering');
     const dropped = await dropPrograms(draft, 'catalog');
     const migrations = await upgradeDraft(draft, clock);
-    const complete: CatalogEvent['complete'] = (transaction, timestamp, lastEvent) => {
-      recovery = { timestamp, lastEvent };
-      return noteRecovery(transaction, recovery, changeOf(manifest, dropped), clock);
-    };
-    return { result: { dropped, migrations }, event: { what: 'reset', after, complete } };
+    return { result: { dropped, migrations }, event: resetOf(changeOf(manifest, dropped), clock, after) };
   });
-  return { manifest, ...result, recovery, access: null, replaced: [], isLockUncertain: false };
+  return { manifest, ...result, recovery: recoveryOf(reset), access: null, replaced: [], isLockUncertain: false };
 }
 
-const changeOf = ({ made_at }: BackupManifest, dropped: readonly string[]): Change => ({
+const changeOf = ({ made_at }: BackupManifest, dropped: readonly string[]) => ({
   action: 'restore',
   details: { made_at, ...(dropped.length > 0 && { dropped }) },
 });
@@ -245,18 +234,14 @@ async function prepareAll(
   const database = operator === undefined ? opened : { ...opened, operator };
   const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
   const migrations = await migrate(database, clock);
-  // The last release names this copy of its catalog.
-  await sql`update access.events set file = ${name}
-    where at = (select max(at) from access.events where partner_id is null)`.execute(database.kysely);
   const hasKeptHistory = main.connection !== null && keepHistory(main.connection, staged);
   const access = { ...(await suspendAll(database, clock)), hasKeptHistory };
-  const recovery = await inTransaction(database, (transaction) =>
-    appendReset(transaction, { file: name, made_from: null }, changeOf(manifest, dropped), {
-      clock,
-      after: latestOf(after, main.lastEvent),
-    }),
-  );
-  return { dropped, migrations, recovery, access };
+  const event = resetOf(changeOf(manifest, dropped), clock, latestOf(after, main.lastEvent));
+  const reset = await changeCatalog(database, { clock }, async () => ({ result: null, event }));
+  // The reset and the last release before it name this copy of the catalog.
+  await sql`update access.events set file = ${name} where at in (
+    select at from access.events where partner_id is null order by at desc limit 2)`.execute(database.kysely);
+  return { dropped, migrations, recovery: recoveryOf(reset), access };
 }
 
 async function suspendAll(

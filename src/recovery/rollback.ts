@@ -1,15 +1,13 @@
 import { existsSync } from 'node:fs';
-import { pathToFileURL } from 'node:url';
-import { changeCatalog, excludingImports, type CatalogEvent } from '../database/catalog-change.ts';
+import { changeCatalog } from '../database/catalog-change.ts';
 import type { WorkHooks } from '../database/catalog-lock.ts';
 import type { CatalogFiles, Database, OpenDatabase } from '../database/database.ts';
-import { listReleases, lockLog, type ReleaseEvent } from '../database/event-log.ts';
-import { SCHEMAS, upgradeDraft } from '../database/migrations/migrator.ts';
+import { listReleases, type ReleaseEvent } from '../database/event-log.ts';
+import { upgradeDraft } from '../database/migrations/migrator.ts';
 import { catalogPath } from '../database/sqlite/file-names.ts';
-import { SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
-import { appendReset, noteRecovery, type Change } from './recover.ts';
+import { resetOf } from './recover.ts';
 
 /** A release or reset, and whether `rollback` can go back to its catalog. */
 export interface ListedRelease extends ReleaseEvent {
@@ -61,25 +59,23 @@ export async function previewRollback(database: OpenDatabase, release?: number):
 export async function rollback(database: OpenDatabase, options: RollbackOptions): Promise<Rollback> {
   const files = filesOf(database);
   const { clock, release } = options;
-  const expected = await findTarget(database, files, release);
-  const { from: decidedOn = expected.from } = options;
-  const findAgain = async (current: Database): Promise<Target> => {
-    const found = await findTarget(current, files, release);
-    if (release !== undefined || found.from === decidedOn) return found;
+  let target = await findTarget(database, files, release);
+  const { from: decidedOn = target.from } = options;
+  const source = async (): Promise<string> => {
+    target = await findTarget(database, files, release);
+    if (release !== undefined || target.from === decidedOn) return target.path;
     throw new OperatorError(
-      `release ${found.from} was published while this waited. Look at "pds releases", and run "pds rollback RELEASE" ` +
+      `release ${target.from} was published while this waited. Look at "pds releases", and run "pds rollback RELEASE" ` +
         'with the one to go back to. Nothing was changed',
     );
   };
-  if (isOlder(expected.path)) return rollBackToCopy(database, expected, findAgain, options);
-  const done = await excludingImports(database, options, async (transaction) => {
-    await lockLog(transaction, clock);
-    const { from, to, catalog } = await findAgain(transaction);
-    const { timestamp } = await appendReset(transaction, catalog, changeOf(from, to), { clock });
-    return { timestamp, from, to };
+  const { at } = await changeCatalog(database, { ...options, source }, async (draft) => {
+    // Of a version before this one, that is a copy.
+    await upgradeDraft(draft, clock);
+    const { from, to, madeFrom } = target;
+    return { result: null, event: { ...resetOf({ action: 'rollback', details: { from, to } }, clock), madeFrom } };
   });
-  files.attachCurrent();
-  return done;
+  return { timestamp: at ?? '', from: target.from, to: target.to };
 }
 
 /** @throws OperatorError on PostgreSQL, with what to do instead. */
@@ -91,12 +87,11 @@ function filesOf({ catalogFiles }: Database): CatalogFiles {
   );
 }
 
-const changeOf = (from: number, to: number): Change => ({ action: 'rollback', details: { from, to } });
-
 /** The release that a rollback would go back to. */
 interface Target extends Pick<Rollback, 'from' | 'to'> {
+  /** Of its catalog. */
   readonly path: string;
-  readonly catalog: Pick<ReleaseEvent, 'file' | 'made_from'>;
+  readonly madeFrom: number | null;
 }
 
 async function findTarget(database: Database, files: CatalogFiles, release: number | undefined): Promise<Target> {
@@ -120,33 +115,5 @@ async function findTarget(database: Database, files: CatalogFiles, release: numb
         'them. Nothing was changed',
     );
   }
-  return { from: current.release, to: wanted, path: catalogPath(files.path, target.file), catalog: target };
-}
-
-/** Whether a version before this one made the catalog. */
-function isOlder(path: string): boolean {
-  using catalog = new SqliteConnection(`${pathToFileURL(path).href}?mode=ro&immutable=1`, { readOnly: true });
-  const number = catalog.prepare('select max(number) as number from migrations').get()?.['number'];
-  return Number(number) !== SCHEMAS.catalog.number;
-}
-
-/** Goes back to an upgraded copy. */
-async function rollBackToCopy(
-  database: OpenDatabase,
-  expected: Target,
-  findAgain: (current: Database) => Promise<Target>,
-  { clock, onWaiting }: RollbackOptions,
-): Promise<Rollback> {
-  let found = expected;
-  const source = async (): Promise<string> => {
-    found = await findAgain(database);
-    return found.path;
-  };
-  const { at } = await changeCatalog(database, { clock, source, ...(onWaiting && { onWaiting }) }, async (draft) => {
-    await upgradeDraft(draft, clock);
-    const complete: CatalogEvent['complete'] = (transaction, timestamp, lastEvent) =>
-      noteRecovery(transaction, { timestamp, lastEvent }, changeOf(found.from, found.to), clock);
-    return { result: null, event: { what: 'reset', madeFrom: found.catalog.made_from, complete } };
-  });
-  return { timestamp: at ?? '', from: found.from, to: found.to };
+  return { from: current.release, to: wanted, path: catalogPath(files.path, target.file), madeFrom: target.made_from };
 }

@@ -1,8 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
-import { excludingImports } from '../database/catalog-change.ts';
-import { lockCatalog, type WorkHooks } from '../database/catalog-lock.ts';
+import { lockCatalog, lockFiles, type WorkHooks } from '../database/catalog-lock.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../database/database.ts';
 import { lockLog } from '../database/event-log.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
@@ -29,7 +28,9 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
   const { clock, onCommit } = options;
   await prepareSchema(target, clock);
   await refuseUsed(target);
-  const tables = await excludingImports(source, options, async (from) => {
+  using _lock = source.catalogFiles === undefined ? null : await lockFiles(source.catalogFiles, options);
+  source.catalogFiles?.attachCurrent();
+  const tables = await inTransaction(source, async (from) => {
     // Changes of partners, keys and grants begin with this lock.
     await lockLog(from, clock);
     return inTransaction(target, async (into) => {

@@ -4,9 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
-import { changeCatalog, excludingImports } from '../../src/database/catalog-change.ts';
+import { changeCatalog } from '../../src/database/catalog-change.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { findLastRelease, lockLog } from '../../src/database/event-log.ts';
+import { findLastRelease } from '../../src/database/event-log.ts';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
@@ -113,11 +113,11 @@ test('a recovery and a reindex keep the records, and what a rollback goes back t
 
 test('no import can begin until a reset is committed', async () => {
   await publishName('A');
-  await excludingImports(database, {}, async (transaction) => {
-    await lockLog(transaction, clock);
+  const complete = async () => {
     await setImmediate();
     expect(database.catalogFiles?.tryLock()).toBeNull();
-  });
+  };
+  await changeCatalog(database, { clock }, async () => ({ result: null, event: { what: 'reset', complete } }));
   database.catalogFiles?.tryLock()?.[Symbol.dispose]();
 });
 
@@ -248,7 +248,7 @@ test('a file that a killed import left is deleted by the next, and one that is m
   const { config } = made;
   if (config.engine !== 'sqlite') throw new Error('not SQLite');
   const { catalogFiles } = database;
-  const draft = catalogFiles?.openDraft(2);
+  const draft = catalogFiles?.openDraft(2, join(dirname(config.path), files()[0] ?? ''));
   await draft?.database.kysely.updateTable('catalog.coops').set({ name: 'lost' }).execute();
   draft?.complete();
   expect(files()).toHaveLength(2);

@@ -1,6 +1,7 @@
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { inTransaction, rollBack, type Database, type OpenDatabase } from '../../src/database/database.ts';
 import { appendEvent, findLastRelease, listReleases, lockLog } from '../../src/database/event-log.ts';
+import { catalogPath } from '../../src/database/sqlite/file-names.ts';
 
 /**
  * Changes stored records or the index as no command does. On SQLite, whose catalogs never change, the last release names
@@ -9,8 +10,8 @@ import { appendEvent, findLastRelease, listReleases, lockLog } from '../../src/d
 export async function changeStored<T>(database: OpenDatabase, work: (stored: Database) => Promise<T>): Promise<T> {
   const { catalogFiles } = database;
   if (catalogFiles === undefined) return work(database);
-  catalogFiles.attachCurrent();
-  const draft = catalogFiles.openDraft(0);
+  const current = catalogFiles.attachCurrent();
+  const draft = catalogFiles.openDraft(0, current === null ? null : catalogPath(catalogFiles.path, current));
   try {
     const result = await work(draft.database);
     const file = draft.complete();

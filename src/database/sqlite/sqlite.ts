@@ -1,6 +1,6 @@
 import { rmSync, statSync } from 'node:fs';
 import type * as sqlite from 'node:sqlite';
-import { dirname } from 'node:path';
+import { basename, dirname } from 'node:path';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import {
@@ -19,7 +19,7 @@ import type { Tables } from '../tables.ts';
 import { attach, AttachedCatalog, CACHE_KIB } from './attached-catalog.ts';
 import { copyCatalog, deleteOtherCatalogs, tryImportLock } from './catalog-files.ts';
 import { makeLike, syncToDisk } from './durable-files.ts';
-import { catalogPath, newCatalogName } from './file-names.ts';
+import { catalogPath, listCatalogFiles, newCatalogName } from './file-names.ts';
 import {
   describeSqliteError,
   FormerDatabaseError,
@@ -206,22 +206,16 @@ function catalogFilesOf(path: string, attached: AttachedCatalog): CatalogFiles {
       return attached.file;
     },
     deleteOthers: (used) => deleteOtherCatalogs(path, used),
-    openDraft: (number, source) => openDraft(path, number, attached.file, source),
+    openDraft: (number, original) => openDraft(path, number, original),
   };
 }
 
-/**
- * Opens the current catalog for changes: the first one copies it to a new file, and begins a transaction there. Without
- * a change nothing is copied.
- *
- * @param current the name of the current file; null for the empty catalog.
- * @param source the path of another file to copy at once.
- */
-function openDraft(path: string, number: number, current: string | null, source?: string): CatalogDraft {
+/** The first change copies the catalog to a new file, and begins a transaction there: see `CatalogFiles`. */
+function openDraft(path: string, number: number, original: string | null): CatalogDraft {
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   connection.exec('pragma temp_store = memory; pragma trusted_schema = off');
   let name: string | null = null;
-  const begin = (original: string | null): void => {
+  const begin = (): void => {
     name = newCatalogName(path, number);
     const file = catalogPath(path, name);
     if (original === null) {
@@ -243,8 +237,8 @@ function openDraft(path: string, number: number, current: string | null, source?
     for (const suffix of ['', '-journal']) rmSync(catalogPath(path, name) + suffix, { force: true });
   };
   try {
-    if (source !== undefined || current === null) begin(source ?? null);
-    else attach(connection, 'catalog', catalogPath(path, current), 'mode=ro&immutable=1');
+    if (original === null || !listCatalogFiles(path).includes(original)) begin();
+    else attach(connection, 'catalog', original, 'mode=ro&immutable=1');
   } catch (error) {
     removeCopy();
     throw error;
@@ -253,9 +247,9 @@ function openDraft(path: string, number: number, current: string | null, source?
     try {
       return execute();
     } catch (error) {
-      if (sqliteCode(error) !== SQLITE_READONLY || name !== null || current === null) throw error;
+      if (sqliteCode(error) !== SQLITE_READONLY || name !== null) throw error;
       connection.exec('detach catalog');
-      begin(catalogPath(path, current));
+      begin();
       return execute();
     }
   });
@@ -263,7 +257,10 @@ function openDraft(path: string, number: number, current: string | null, source?
   return {
     database: { engine: 'sqlite', kysely, runEach: runEachOn(prepared) },
     complete() {
-      if (name === null) throw new Error('a catalog without a change is no release');
+      if (name === null) {
+        connection.close();
+        return basename(original ?? '');
+      }
       connection.exec('pragma catalog.optimize; commit');
       connection.close();
       syncCatalog(path, name);
