@@ -20,8 +20,8 @@ import type { OnProgress } from '../database/catalog-lock.ts';
 /** Index rows read at a time: up to 8 MB. */
 const BATCH_TERMS = 1_000;
 
-/** The positions of a block that a sample covers; it reads at most one batch of their records. */
-const SAMPLE_POSITIONS = 1_024;
+/** The positions of a block that a sample covers. */
+const SAMPLE_POSITIONS = 512;
 
 /** A sample stops after this time with what it has compared. */
 const MAX_SAMPLE_MS = 2_000;
@@ -62,9 +62,7 @@ export async function verifyIndex(database: Database, onProgress: OnProgress): P
         onProgress({ done, total, what: kind });
         return true;
       });
-      for (const block of await verification.readLayout()) {
-        await verification.verify(block, { from: 0, to: BLOCK_SIZE, maxBatches: Infinity });
-      }
+      for (const block of await verification.readLayout()) await verification.verify(block, [0, BLOCK_SIZE]);
       findings.push(verification.findings());
     }
     return findings;
@@ -90,13 +88,8 @@ export async function verifySample(database: Database): Promise<IndexFindings[]>
   });
 }
 
-/** A range of a block's positions, without `to`. */
-interface Part {
-  readonly from: number;
-  readonly to: number;
-  /** Maximum batches of records; the range ends with the last record read. */
-  readonly maxBatches: number;
-}
+/** A range of a block's positions: from the first up to the second. */
+type Part = readonly [from: number, to: number];
 
 async function choosePart({ kysely }: Database, kind: IndexedKind, { number }: LayoutBlock): Promise<Part> {
   const start = number * BLOCK_SIZE;
@@ -107,8 +100,7 @@ async function choosePart({ kysely }: Database, kind: IndexedKind, { number }: L
   const used = (rows[0]?.last ?? start) - start + 1;
   const from = randomBelow(Math.max(1, used - SAMPLE_POSITIONS + 1));
   // Includes the positions after the last record, which must be empty.
-  const to = from + SAMPLE_POSITIONS >= used ? BLOCK_SIZE : from + SAMPLE_POSITIONS;
-  return { from, to, maxBatches: 1 };
+  return [from, from + SAMPLE_POSITIONS >= used ? BLOCK_SIZE : from + SAMPLE_POSITIONS];
 }
 
 function randomBelow(end: number): number {
@@ -118,7 +110,7 @@ function randomBelow(end: number): number {
 class KindVerification {
   readonly #database: Database;
   readonly #kind: IndexedKind;
-  /** Called with the number of records just read; false ends the comparison. */
+  /** Called with the number of records just read; false ends the comparison with index rows. */
   readonly #onBatch: (records: number) => Promise<boolean>;
   readonly #faults = new Map<IndexFault, { count: number; example: string }>();
   #records = 0;
@@ -140,29 +132,20 @@ class KindVerification {
     return blocks;
   }
 
-  async verify(block: LayoutBlock, { from, to, maxBatches }: Part): Promise<void> {
+  async verify(block: LayoutBlock, [from, to]: Part): Promise<void> {
     const start = block.number * BLOCK_SIZE;
     const isInPlace = placementCheck(block);
     const builder = new BlockBuilder();
-    let [end, batches] = [to, 0];
     for await (const rows of readIndexedRows(this.#database, this.#kind, start + from, start + to)) {
       for (const row of rows) if (!isInPlace(row)) this.#count('misplaced record', row.id);
       builder.addRecords(this.#kind, rows);
       this.#records += rows.length;
-      const mayContinue = await this.#onBatch(rows.length);
-      batches += 1;
-      if (batches < maxBatches && mayContinue) continue;
-      const last = rows.at(-1)?.position ?? start;
-      // If no record of the range is left, all of it can be compared.
-      const { rows: left } = await sql`select 1 from ${sql.table(`catalog.${this.#kind}`)}
-        where position > ${last} and position < ${start + to} limit 1`.execute(this.#database.kysely);
-      if (left.length > 0) end = last - start + 1;
-      break;
+      await this.#onBatch(rows.length);
     }
-    await this.#compare(block.number, builder.buildStored(), from, end);
+    await this.#compare(block.number, builder.buildStored(), [from, to]);
   }
 
-  async #compare(block: number, entries: readonly StoredEntry[], from: number, to: number): Promise<void> {
+  async #compare(block: number, entries: readonly StoredEntry[], [from, to]: Part): Promise<void> {
     /** The expected rows that are not among the stored ones read so far. */
     const missing = new Map(entries.map(({ term, bits }) => [term, bits]));
     for await (const stored of this.#readRows(block)) {
@@ -171,7 +154,7 @@ class KindVerification {
         if (!isIntact(this.#kind, row)) this.#countRow('damaged row', block, term);
         const expected = missing.get(term);
         missing.delete(term);
-        const part = partOf(bits, from, to);
+        const part = partOf(bits, [from, to]);
         if (expected === undefined) {
           if (part.length > 0 || to - from === BLOCK_SIZE) this.#countRow('superfluous row', block, term);
         } else if (Buffer.compare(expected, part) !== 0) this.#countRow('differing row', block, term);
@@ -203,13 +186,9 @@ class KindVerification {
   }
 }
 
-/** The stored form of the positions from `from` up to `to`. */
-function partOf(bits: Uint8Array, from: number, to: number): Uint8Array {
+/** The stored form of the positions in a part. */
+function partOf(bits: Uint8Array, [from, to]: Part): Uint8Array {
   if (to - from === BLOCK_SIZE) return bits;
-  const set = decodeSet(bits);
-  const positions =
-    set instanceof Uint16Array
-      ? set.filter((position) => position >= from && position < to)
-      : Uint16Array.from(positionsFrom(set, from, to - from).filter((position) => position < to));
-  return encodeSet(setOf(positions));
+  const positions = positionsFrom(decodeSet(bits), from, to - from).filter((position) => position < to);
+  return encodeSet(setOf(Uint16Array.from(positions)));
 }
