@@ -20,10 +20,7 @@ export const fail = withAdvice('fail');
 /** Longer than any check that works. */
 const CHECK_TIMEOUT_MS = 6_000;
 
-/**
- * Returns a check's findings, or one finding if it timed out or failed, so that the other checks are still reported.
- * `describe` must leave out secrets.
- */
+/** The findings of a check, or one if it timed out or failed. `describe` must leave out secrets. */
 export async function within(
   about: string,
   describe: (error: unknown) => string,

@@ -26,15 +26,15 @@ interface Blocker {
   readonly query: string | null;
 }
 
-/** The table that a session waits for, and the sessions at the head of the queue for it, which wait for nobody. */
+/** The table that a session waits for, and the sessions at the head of the queue for it. */
 interface Blocked {
   readonly table: string;
   readonly blockers: readonly Blocker[];
 }
 
 /**
- * Locks every table as a read of it does, so that a table that another session has locked is found before a statement
- * times out on it. Takes up to two seconds then. Returns a finding for each session that blocks.
+ * Locks every table as a read of it does, to find one that another session has locked before a statement times out on
+ * it. Returns a finding for each session that blocks.
  */
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);

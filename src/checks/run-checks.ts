@@ -10,12 +10,10 @@ import ipaddr from 'ipaddr.js';
 import { displayUrlOf } from '../printable.ts';
 
 /**
- * Checks everything that the service needs. Changes nothing, and always ends, however much of it hangs, if
- * `verifyIndex` does.
+ * Checks everything that the service needs. Changes nothing, and always ends if `verifyIndex` does, however much hangs.
  *
  * @param describe formats an error of a database, without secrets.
  * @param verifyIndex called if the database can be read.
- * @param isFull whether to check SQLite's files in full.
  */
 export async function runChecks(
   config: Config,

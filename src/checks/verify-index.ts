@@ -38,12 +38,10 @@ export const FAULTS = {
 
 export type IndexFault = keyof typeof FAULTS;
 
-/** The findings for one kind's index. */
+/** The findings for one kind's index, with the numbers of records and of index rows that were compared. */
 export interface IndexFindings {
   readonly kind: IndexedKind;
-  /** Records whose terms were compared. */
   readonly records: number;
-  /** Index rows that were compared. */
   readonly rows: number;
   readonly faults: ReadonlyMap<IndexFault, { readonly count: number; readonly example: string }>;
 }

@@ -3,11 +3,9 @@ import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
 import type { AuditRow } from './tables.ts';
 
-/** A change, as the audit trail has it. */
 export interface AuditEntry {
   /** Such as `key revoke`. */
   readonly action: string;
-  /** By name. */
   readonly partner?: string;
   readonly keyId?: string;
   /** Never a secret. */
@@ -39,10 +37,8 @@ type AuditChange = Pick<AuditRow, 'at' | 'actor' | 'action' | 'partner' | 'detai
 };
 
 /**
- * Lists the changes of the last `days` days in commit order, using the index on `at`. After a restore, those made since
- * the backup are last.
- *
- * @param partner filters by partner name, including changes made under its former names; null lists all changes.
+ * Lists the changes of the last `days` days in commit order, by the index on `at`: of all partners, or of the one with
+ * this name, also under its former names. After a restore, those made since the backup are last.
  */
 export async function listAuditEntries(
   database: Database,

@@ -23,11 +23,7 @@ export interface CatalogEvent {
   readonly after?: string;
   /** SQLite: the release that a rollback without a number goes back to, if it is not the one before. */
   readonly madeFrom?: number | null;
-  /**
-   * Writes to `access` what belongs to the event, such as its audit entry. Keys and grants wait for it.
-   *
-   * @param lastEvent the timestamp of the event before.
-   */
+  /** Writes to `access` what belongs to the event, such as its audit entry. Keys and grants wait for it. */
   readonly complete: (transaction: Database, at: string, lastEvent: string) => Promise<void>;
 }
 
@@ -149,7 +145,7 @@ async function append(
 }
 
 /** SQLite's statements resolve in microtasks: without a pause, signals are not handled. */
-async function pause({ throwIfInterrupted }: CatalogChangeOptions): Promise<void> {
+export async function pause({ throwIfInterrupted }: WorkHooks): Promise<void> {
   await setImmediate();
   throwIfInterrupted?.();
 }

@@ -5,7 +5,7 @@ import type { CatalogFiles, Database } from './database.ts';
 
 /** Callbacks of work that holds the catalog's lock. */
 export interface WorkHooks {
-  /** Called once if another import holds the lock. */
+  /** Called once if an import holds the lock. */
   readonly onWaiting?: () => void;
   /** Called regularly while waiting and working. An error it throws ends the work without changes. */
   readonly throwIfInterrupted?: () => void;
@@ -36,11 +36,7 @@ export async function lockCatalog(transaction: Database, hooks: WaitHooks): Prom
   }, hooks);
 }
 
-/**
- * Takes SQLite's lock for changes of the catalog. It blocks neither readers nor keys nor grants.
- *
- * @throws OperatorError after a minute.
- */
+/** The same on SQLite: blocks neither readers nor keys nor grants. @throws OperatorError after a minute. */
 export function lockFiles(files: CatalogFiles, hooks: WaitHooks): Promise<Disposable> {
   return retry(() => files.tryLock(), hooks);
 }
@@ -65,9 +61,8 @@ async function retry<T>(
 }
 
 /**
- * Makes PostgreSQL end this transaction within a second of its client's death. By default the server checks the
- * connection only between statements, so a long statement, or one waiting for a lock, would keep all of the
- * transaction's locks.
+ * Makes PostgreSQL end this transaction within a second of its client's death. By default a long statement, or one that
+ * waits for a lock, would keep all of its locks.
  */
 export async function endWithClient({ engine, kysely }: Database): Promise<void> {
   if (engine === 'postgres') await sql`set local client_connection_check_interval = '1s'`.execute(kysely);
@@ -77,6 +72,5 @@ export async function endWithClient({ engine, kysely }: Database): Promise<void>
 export type OnProgress = (progress: {
   readonly done: number;
   readonly total: number;
-  /** Such as `Filling the index of contracts`, or a kind. */
   readonly what: string;
 }) => void;

@@ -8,7 +8,7 @@ import { describeSqliteError, hasSqliteFile } from './sqlite/sqlite-files.ts';
 
 type ConfigOf<Engine> = Extract<DatabaseConfig, { readonly engine: Engine }>;
 
-/** Calls the function of the database's engine: for work that is another one on files than on a server. */
+/** Calls the function of the database's engine. */
 export function byEngine<T>(
   config: DatabaseConfig,
   functions: {
@@ -29,24 +29,16 @@ export function databaseName(config: DatabaseConfig): string {
   return byEngine(config, { sqlite: ({ path }) => path, postgres: ({ url }) => displayUrlOf(url) });
 }
 
-/**
- * Whether opening a database for commands would create it. A PostgreSQL database always exists, but can be empty.
- *
- * @throws DatabaseUnavailableError if it could not be created.
- */
+/** Whether opening a database for commands would create it. @throws DatabaseUnavailableError if it could not. */
 export function isMissing(config: DatabaseConfig): boolean {
   return byEngine(config, { sqlite: ({ path }) => !hasSqliteFile(path), postgres: () => false });
 }
 
-/**
- * Whether opening a database for commands would change its files: a killed service left a log, which the last
- * connection that can write empties into them.
- */
+/** Whether opening a database for commands would change its files, since a killed service left a write-ahead log. */
 export function hasLog(config: DatabaseConfig): boolean {
   const path = pathOf(config);
-  if (path === null) return false;
   // If the folder cannot be read, opening the database reports that.
-  return existsSync(`${path}-wal`) && statSync(`${path}-wal`).size > 0;
+  return path !== null && existsSync(`${path}-wal`) && statSync(`${path}-wal`).size > 0;
 }
 
 /** Describes an error of a database for operators, and what to do; null if it is another error. Without secrets. */

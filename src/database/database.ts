@@ -5,18 +5,14 @@ import { OperatorError } from '../operator-error.ts';
 
 export type Engine = 'sqlite' | 'postgres';
 
-/**
- * Which server can run a statement: any that is up to date; the primary, or any while it is down (`known`); only the
- * primary.
- */
+/** The server that runs a statement: any that is up to date; the primary, or any while it is down (`known`). */
 export type ReadSource = 'any' | 'known' | 'primary';
 
-/** The person on whose behalf a command changes the database. */
+/** Who runs a command that changes the database. */
 export interface Operator {
   /** The operating system's user and the machine: `alice@host`. */
   readonly name: string;
   readonly auditRetentionDays: number;
-  /** The releases whose catalogs SQLite keeps. */
   readonly keepReleases?: number;
 }
 
@@ -26,19 +22,19 @@ export interface Database {
   readonly kysely: Kysely<Tables>;
   readonly operator?: Operator;
   /**
-   * Runs one statement for each list of parameters, synchronously and inside the open transaction, if there is one.
-   * SQLite only: a promise per row takes as long as writing the row.
+   * Runs one statement for each list of parameters, synchronously and in the open transaction. SQLite only: a promise per
+   * row takes as long as writing the row.
    */
   readonly runEach?: (text: string, parameterLists: Iterable<readonly unknown[]>) => void;
   /** PostgreSQL only, on databases opened for a command: COPY takes half the time of an insert. */
   readonly copyRows?: CopyRows;
-  /** The catalogs of a database of SQLite; absent on PostgreSQL, and on drafts. */
+  /** Absent on PostgreSQL, and on drafts. */
   readonly catalogFiles?: CatalogFiles;
 }
 
 /** The files beside a database of SQLite: each is a catalog that never changes again once the log names it. */
 export interface CatalogFiles {
-  /** Of the file with the log. */
+  /** Of the database, the file with the log. */
   readonly path: string;
   /** Takes the lock under which catalogs are created, named and deleted; null if another process has it. */
   tryLock(): Disposable | null;
@@ -49,10 +45,10 @@ export interface CatalogFiles {
    */
   attachCurrent(): string | null;
   /**
-   * Opens a catalog for changes, which go to a copy.
+   * Opens the catalog at a path for changes, which go to a copy; an empty one for null. One of another database is copied
+   * at once.
    *
    * @param number of the release or reset that will name it.
-   * @param path of the catalog; null for an empty one. One of another database is copied at once.
    */
   openDraft(number: number, path: string | null): CatalogDraft;
   /** Deletes all catalogs but these. Call it under the lock. */
@@ -63,25 +59,15 @@ export interface CatalogFiles {
 export interface CatalogDraft {
   /** Has the catalog alone, not `access`. The first change copies the catalog. */
   readonly database: Database;
-  /**
-   * Commits the changes, waits until they are on disk, and closes the file. Returns its name: that of the catalog itself
-   * if nothing was changed.
-   */
+  /** Commits, waits until the file is on disk, and closes it. Returns its name: the catalog's own without a change. */
   complete(): string;
   /** Adds the release to the completed file. */
   stamp(release: number, at: string): void;
-  /** Closes the file, and removes the copy, if there is one. */
+  /** Closes the file, and removes the copy. */
   discard(): void;
 }
 
-/**
- * Inserts new rows, reading `rows` no faster than the server accepts them.
- *
- * @param kysely the transaction to insert in.
- * @param table with its schema: `catalog.contracts`.
- * @param rows lists of values in the order of `columns`: strings, integers, bytes (`Uint8Array`) and nulls.
- * @throws the server's error, for example on a duplicate key.
- */
+/** Inserts new rows, which are lists of strings, integers, bytes (`Uint8Array`) and nulls in the order of `columns`. */
 export type CopyRows = (
   kysely: Kysely<Tables>,
   table: string,
@@ -104,11 +90,9 @@ export interface Query<Row> {
 /** An open database. The code that opened it must close it. */
 export interface OpenDatabase extends Database, AsyncDisposable {
   /**
-   * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns
-   * synchronously; PostgreSQL may read from a replica.
+   * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns synchronously.
    *
    * @param build must depend on `statementKey` alone. A result column named `revision` must be that of `access.events`.
-   * @param source `known` or `primary` if a replica will not do.
    */
   run<Row>(
     statementKey: string,
@@ -123,7 +107,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
     values: ParameterValues,
     source?: ReadSource,
   ): Promise<TextsRead<Row>>;
-  /** A serving process reads it twice a second, which also checks that the database is up. */
+  /** Also checks that the database is up. */
   readRevision(): Promise<Revision>;
   /** Call it if a client has seen newer data than `run` returned: the primary is read until a replica is current. */
   bypassReplicas(): void;
@@ -132,7 +116,6 @@ export interface OpenDatabase extends Database, AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A text to read. */
 interface StoredText {
   readonly ordinal: number;
   /** In the same order as `ordinal`. */
@@ -145,14 +128,10 @@ interface StoredText {
 /** Texts to read in the order of `ordinal`. */
 export interface TextsToRead {
   readonly texts: RawBuilder<StoredText>;
-  /**
-   * Whether SQLite returns them in this order by itself, since it joins in the order of a cross join, which begins with a
-   * list of them. Sorting would copy all texts.
-   */
+  /** Whether SQLite's cross join returns them in this order by itself. Sorting would copy all texts. */
   readonly isInOrder?: boolean;
 }
 
-/** Texts, and a row. */
 export interface TextsQuery<Row> extends TextsToRead {
   readonly head: RawBuilder<Row>;
 }
@@ -184,22 +163,18 @@ export interface ServerState {
   readonly connections: PoolState;
 }
 
-/** The state of a connection pool. */
+/** A connection pool: the numbers of connections, of requests that wait for one, and the limit. */
 export interface PoolState {
   readonly isCircuitClosed: boolean;
   readonly total: number;
   readonly idle: number;
-  /** Requests for a connection. */
   readonly waiting: number;
-  /** The pool's limit. */
   readonly max: number;
 }
 
 /**
- * Runs `work` in one transaction: everything commits, or nothing.
- *
- * On SQLite the transaction begins without a lock and locks each file at the first write to it. Start with a write, so
- * that nothing read before it can be stale.
+ * Runs `work` in one transaction. On SQLite it locks each file at the first write to it: start with a write, so that
+ * nothing read before it can be stale.
  */
 export async function inTransaction<T>(database: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
   const transaction = await database.kysely.startTransaction().execute();
@@ -225,8 +200,8 @@ export async function inSnapshot<T>(database: Database, work: (snapshot: Databas
 }
 
 /**
- * Rolls back. Does not throw, so that callers report their own error: SQLite rolls back by itself when the disk is full,
- * PostgreSQL when the connection is lost.
+ * Rolls back, unless it was committed. Does not throw, so that callers report their own error: SQLite rolls back by
+ * itself when the disk is full, PostgreSQL when the connection is lost.
  */
 export async function rollBack(transaction: ControlledTransaction<Tables>): Promise<void> {
   if (transaction.isCommitted || transaction.isRolledBack) return;
@@ -236,12 +211,12 @@ export async function rollBack(transaction: ControlledTransaction<Tables>): Prom
     .catch(() => undefined);
 }
 
-/** The database cannot be opened or reached, or belongs to another service. The message says what to do. */
+/** The database cannot be opened or reached, or belongs to another service. */
 export class DatabaseUnavailableError extends OperatorError {
   override name = 'DatabaseUnavailableError';
 }
 
-/** The database is missing or empty, and this command does not create one. The message says what to do. */
+/** The database is missing or empty, and this command does not create one. */
 export class NoDatabaseError extends OperatorError {
   override name = 'NoDatabaseError';
 
@@ -258,7 +233,7 @@ export class DatabaseBusyError extends Error {
   override name = 'DatabaseBusyError';
 }
 
-/** The schema is older or newer than this version of the service. The message says what to do. */
+/** This version cannot use the schema. */
 export class SchemaVersionError extends OperatorError {
   override name = 'SchemaVersionError';
 }

@@ -5,33 +5,24 @@ import { inTransaction, type Database } from './database.ts';
 import { firstRow } from './statement.ts';
 import type { EventRow } from './tables.ts';
 
-/* Appending to `access.events`, the log of all that running services and clients must notice. */
-
-/**
- * A watermark is one millisecond after an event. At this distance it is before the next one, so that no `updated_at`
- * taken from a commit timestamp equals a watermark.
- */
+/** A watermark is 1 ms after an event: at this distance no `updated_at` equals one, and it is before the next event. */
 const MIN_DISTANCE_MS = 2;
 
 // An arbitrary number that nothing else on the server uses; see the migrator's.
 const LOG_LOCK = 0x70647303;
 
 /** An event to append, at the timestamp that `lockLog` returned. */
-export type NewEvent =
-  /** The number is that of `nextReleaseNumber`. */
+type NewEvent =
   | ({ readonly what: 'release' | 'reset'; readonly number: number } & Pick<EventRow, 'file' | 'made_from'>)
   | { readonly what: 'scope'; readonly partnerId: number; readonly narrows: EventRow['narrows'] }
   | { readonly what: 'partner' | 'key'; readonly partnerId: number };
 
 /**
  * Locks the log until the transaction ends, so that events become visible in the order of their timestamps: lock late,
- * commit soon. Nothing is appended unless `appendEvent` is called.
- *
- * On SQLite it must be the transaction's first statement on `access`, which waits only if it writes.
+ * commit soon. On SQLite it must be the transaction's first statement on `access`, which waits only if it writes.
  *
  * @param after a timestamp that the next event must exceed, if the log does not hold all earlier ones.
- * @returns the timestamp of the next event: at least two milliseconds after every earlier one, even if the clock
- *   stepped back.
+ * @returns the timestamp of the next event, 2 ms or more after the last, even if the clock stepped back.
  */
 export async function lockLog(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
   const { engine, kysely } = transaction;
@@ -112,11 +103,9 @@ export async function readLastEvent(database: Database): Promise<string> {
 }
 
 /**
- * Deletes the events before the last release or reset that is older than a timestamp. What later events depend on stays:
- * the last reset, and each partner's last change of its scope, and the last that narrowed it.
- *
- * Deleted watermarks are unknown from then on, and so are those that stay if releases after them are deleted. So nobody
- * needs the departures of earlier releases any more.
+ * Deletes the events before the last release or reset that is older than a timestamp, except the last reset, each
+ * partner's last change of its scope, and the last that narrowed it. Deleted watermarks are unknown from then on, and so
+ * are those before a deleted release. So nobody needs the departures of earlier releases any more.
  *
  * @param keptFiles the number of catalogs that SQLite keeps: events that name them stay, so that a rollback finds them.
  * @returns the number of that release or reset; 0 if there is none.

@@ -5,10 +5,9 @@ import { openPostgresForCommands, openPostgresForServing } from './postgres/post
 import { openSqlite } from './sqlite/sqlite.ts';
 
 /**
- * Opens a database for reading: SQLite's files read-only, PostgreSQL through pools.
+ * Opens a database for reading.
  *
- * @param replicaUrl of PostgreSQL's replica; null for none. Without it, PostgreSQL can be a standby, which is otherwise
- *   refused.
+ * @param replicaUrl of PostgreSQL's replica; null for none, undefined if the database itself can be a standby.
  * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
 export function openForServing(config: DatabaseConfig, replicaUrl?: string | null): OpenDatabase {
@@ -19,29 +18,23 @@ export function openForServing(config: DatabaseConfig, replicaUrl?: string | nul
 }
 
 /**
- * Opens a database for a command that can write. Creates SQLite's files if they are missing.
+ * Opens a database for a command that can write. Creates SQLite's file if it is missing.
  *
- * @param operator the author recorded with each change; without one the author is `unknown`.
- * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
+ * @throws DatabaseUnavailableError as `openForServing`.
  */
 export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
   const opened = byEngine(config, {
     sqlite: ({ path }) => openSqlite(path, 'write'),
     postgres: ({ url }) => openPostgresForCommands(url),
   });
-  return operator === undefined ? opened : Object.assign(opened, { operator });
+  return Object.assign(opened, operator && { operator });
 }
 
-/**
- * Opens a database to publish another catalog: that of SQLite looks empty if it is missing or damaged.
- *
- * @throws DatabaseUnavailableError as `openForCommands`.
- */
+/** Opens a database to publish another catalog: that of SQLite looks empty if it is missing or damaged. */
 export function openForRecovery(config: DatabaseConfig, mode: 'read' | 'write', operator?: Operator): OpenDatabase {
-  const open = mode === 'read' ? openForServing : (same: DatabaseConfig) => openForCommands(same, operator);
   return byEngine(config, {
-    sqlite: ({ path }) => Object.assign(openSqlite(path, mode, true), operator === undefined ? {} : { operator }),
-    postgres: open,
+    sqlite: ({ path }) => Object.assign(openSqlite(path, mode, true), operator && { operator }),
+    postgres: (same) => (mode === 'read' ? openForServing(same) : openForCommands(same, operator)),
   });
 }
 

@@ -9,11 +9,8 @@ import type { Tables } from './tables.ts';
 export type EventName = string;
 
 /**
- * The last event: it identifies one state of the database.
- *
- * Partners and responses are cached under the revision that the same statement read, and used only while that is the
- * current one; the index caches by its blocks' tokens. Revisions are compared for equality. Their order as text is that
- * of their timestamps, which decides nothing but speed: whichever was read later is newer.
+ * The last event: it identifies one state of the database. What is cached of a partner or a response belongs to the
+ * revision that the same statement read. Revisions are compared for equality: their order decides nothing but speed.
  */
 export type Revision = EventName;
 

@@ -20,7 +20,7 @@ export async function writeRows(
   await insertRows(database, table, rowsThatAre(true));
 }
 
-/** Inserts new rows. All rows must have the same columns. */
+/** Inserts new rows, which must have the same columns. */
 export async function insertRows(database: Database, table: keyof Tables, rows: readonly object[]): Promise<void> {
   if (rows.length === 0) return;
   const { kysely, copyRows } = database;
@@ -105,8 +105,5 @@ export async function storeSetting({ kysely }: Database, name: string, value: st
     on conflict (name) do update set value = excluded.value`.execute(kysely);
 }
 
-/**
- * The setting that has when the database was last backed up, which the service cannot see otherwise. For PostgreSQL,
- * `ops/record-backup.sql` stores it.
- */
+/** The setting with the time of the last backup. For PostgreSQL, `ops/record-backup.sql` stores it. */
 export const LAST_BACKUP = 'last_backup';

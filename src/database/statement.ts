@@ -7,7 +7,6 @@ import type { Tables } from './tables.ts';
 /** A server uses fewer. Each PostgreSQL connection caches them too. */
 const MAX_STATEMENTS = 500;
 
-/** A placeholder in a statement for a value bound at each run. */
 class Parameter {
   readonly name: string;
 
@@ -21,10 +20,7 @@ export function parameter<T = unknown>(name: string): RawBuilder<T> {
   return sql<T>`${new Parameter(name)}`;
 }
 
-/**
- * A placeholder for a row count after `limit`. A bare parameter there makes SQLite plan the statement again at each
- * run, which takes twice as long as running it.
- */
+/** A placeholder after `limit`: a bare one makes SQLite plan the statement again at each run, which takes longer. */
 export function limitParameter(name: string): RawBuilder<number> {
   return sql<number>`cast(${parameter(name)} as bigint)`;
 }
@@ -106,10 +102,7 @@ interface Statement {
   readonly parameterNames: readonly string[];
 }
 
-/**
- * Compiled statements by statement key: everything that determines a statement's text, and none of its values. Building
- * and compiling a statement costs several times as much as running it.
- */
+/** Compiled statements by statement key: building and compiling one costs several times as much as running it. */
 export class StatementCache {
   readonly #statements = new LRUCache<string, Statement>({ max: MAX_STATEMENTS });
 
@@ -129,11 +122,7 @@ export class StatementCache {
   }
 }
 
-/**
- * Returns the values in the order of the statement's placeholders, encoded for the engine.
- *
- * @throws Error if a value is missing.
- */
+/** The values in the order of the statement's placeholders, encoded for the engine. */
 export function bindParameters(engine: Engine, { parameterNames }: Statement, values: ParameterValues): unknown[] {
   return parameterNames.map((name) => {
     const value = values[name];
@@ -142,11 +131,7 @@ export function bindParameters(engine: Engine, { parameterNames }: Statement, va
   });
 }
 
-/**
- * The row of a statement that always returns at least one.
- *
- * @throws Error if there is none.
- */
+/** The row of a statement that always returns at least one. */
 export function firstRow<Row>([row]: readonly Row[]): Row {
   if (row === undefined) throw new Error('a statement that always returns a row returned none');
   return row;

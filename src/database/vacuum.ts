@@ -10,11 +10,10 @@ const LEFT_TO_AUTOVACUUM =
   'searches may take longer';
 
 /**
- * Refreshes the planner's statistics on PostgreSQL, and lets counts use index-only scans. A new catalog of SQLite has its
- * own already. Not needed for correctness: if it fails, the import still succeeds.
+ * Refreshes the planner's statistics on PostgreSQL after a number of changes, and lets counts use index-only scans. Not
+ * needed for correctness: nothing depends on its success.
  *
- * @param changes the number of records written.
- * @returns a message for the operator if it could not be done; null otherwise.
+ * @returns a message for the operator if this role cannot do it; null otherwise.
  */
 export async function vacuum(database: OpenDatabase, changes: number): Promise<string | null> {
   if (database.engine === 'sqlite') return null;

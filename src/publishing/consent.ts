@@ -1,9 +1,9 @@
 import { describeLoss, type Loss } from './losses.ts';
-import { ImportRefusedError, MAX_PROBLEMS } from './problems.ts';
+import { ImportRefusedError, MAX_PROBLEMS, problemOf } from './problems.ts';
 import { describeLargeRemoval, type LargeRemoval } from './write/removals.ts';
 
 /** The changes that an import makes only if the operator allows them. */
-export interface Consequences {
+interface Consequences {
   readonly removals: readonly LargeRemoval[];
   readonly lostAccess: readonly Loss[];
 }
@@ -17,12 +17,9 @@ export class ConsentRequiredError extends ImportRefusedError {
     const { removals, lostAccess } = consequences;
     const problems = [
       ...removals.map((removal) => {
-        const reason = `${describeLargeRemoval(removal)} If they are to be removed, add --yes`;
-        return { file: removal.file, line: null, field: '', reason };
+        return problemOf(removal.file, `${describeLargeRemoval(removal)} If they are to be removed, add --yes`);
       }),
-      ...lostAccess.map((lost) => {
-        return { file: '', line: null, field: '', reason: `${describeLoss(lost)}. If it is to be so, add --yes` };
-      }),
+      ...lostAccess.map((lost) => problemOf('', `${describeLoss(lost)}. If it is to be so, add --yes`)),
     ];
     super(problems.slice(0, MAX_PROBLEMS));
     this.consequences = consequences;

@@ -8,11 +8,10 @@ import type { IndexedKind, Kind } from '../kinds.ts';
 
 /** The state that one release passes through its steps. */
 export interface ImportContext {
-  /** The transaction of this release. */
   readonly database: Database;
   /** The number of this release. Its timestamp is drawn at the end. */
   readonly release: number;
-  /** Random; identifies this release in the index blocks that it changes. */
+  /** Identifies this release in the index blocks that it changes. */
   readonly token: string;
   readonly problems: ProblemList;
   readonly referenceData: ReferenceData;

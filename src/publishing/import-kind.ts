@@ -13,7 +13,6 @@ import type { Entry } from './write/stored-records.ts';
 /** Lines that are looked up and written together, at most. A chunk of a file has fewer, unless they are tiny. */
 const BATCH_LINES = 1_000;
 
-/** The result of reading one source. */
 export interface ImportedKind {
   source: Source;
   writer: RecordWriter;

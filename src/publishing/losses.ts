@@ -6,7 +6,7 @@ import { countRecordsWith } from '../index/count-records.ts';
 import { ALL, facetTerm } from '../index/terms.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
 
-/** The records of a kind that a partner sees before an import, and how many it loses and gains. */
+/** The records of a kind that a partner sees before an import, and how many of them it loses and gains. */
 interface KindLoss {
   before: number;
   lost: number;

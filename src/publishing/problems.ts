@@ -12,6 +12,11 @@ export interface Problem {
   found?: string;
 }
 
+/** A problem of a whole file. */
+export function problemOf(file: string, reason: string): Problem {
+  return { file, line: null, field: '', reason };
+}
+
 /** A group of equal problems. The reason ends with the first value found. */
 export interface ReportedProblem extends Omit<Problem, 'found'> {
   /** The number of lines, if more than one; `line` is the first. */

@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { listGrantedPartners } from '../access/grant-check.ts';
 import { writeAuditEntry } from '../database/audit.ts';
-import { changeCatalog, keptReleases, type CatalogEvent } from '../database/catalog-change.ts';
+import { changeCatalog, keptReleases, pause, type CatalogEvent } from '../database/catalog-change.ts';
 import type { Database, OpenDatabase } from '../database/database.ts';
 import { buildBlocks, type BlockOfKind } from '../index/write/build-blocks.ts';
 import { IndexChanges } from '../index/write/index-changes.ts';
@@ -57,7 +56,7 @@ export interface ImportReport {
 }
 
 /**
- * Publishes sources atomically: readers see all of it at once, or nothing. If nothing changed, nothing is published.
+ * Publishes sources atomically. If nothing changed, nothing is published.
  *
  * Old events are deleted before, in a transaction of their own: a watermark that the log has must find its departures.
  *
@@ -84,7 +83,7 @@ export async function publish(
   const report = { ...result, timestamp: at };
   if (at === null && dryRun !== true) report.notes.push(...(await recordCheck(database, clock)));
   const changes = changesIn(Object.values(report.kinds)) + report.rerendered;
-  const vacuumProblem = dryRun === true ? null : await vacuum(database, changes).catch(() => null);
+  const vacuumProblem = dryRun === true ? null : await vacuum(database, changes);
   if (vacuumProblem !== null) report.notes.push(vacuumProblem);
   return report;
 }
@@ -94,14 +93,6 @@ async function recordCheck(database: Database, clock: Clock): Promise<string[]> 
   const at = latestOf(formatTimestamp(clock()), addMilliseconds(await readLastEvent(database), 1));
   const stored = storeSetting(database, CHECKED_AT, at).then(() => []);
   return stored.catch((error: unknown) => [`partners do not see that the data was checked: ${String(error)}`]);
-}
-
-/** SQLite's statements resolve in microtasks: without a pause, a loop over them keeps signals from being handled. */
-function pauseOf({ throwIfInterrupted }: PublishOptions): ImportContext['pause'] {
-  return async () => {
-    await setImmediate();
-    throwIfInterrupted?.();
-  };
 }
 
 /** @param known the tally of what partners lose, the release before which no departures are needed, and this one's number. */
@@ -207,15 +198,11 @@ async function createImportContext(
     token,
     changes: options.changes ?? null,
     blockSize: options.blockSize ?? BLOCK_SIZE,
-    pause: pauseOf(options),
+    pause: () => pause(options),
   };
 }
 
-/**
- * The release's timestamp replaces each imported `updated_at` that is in the future.
- *
- * @returns the latest of the others, after which the release must be.
- */
+/** The release's timestamp replaces each imported `updated_at` in the future. Returns the latest other: it must be later. */
 async function settleUpdatedAt(context: ImportContext, clock: Clock): Promise<string> {
   const { database, release, emptyKinds, latestUpdatedAt } = context;
   const now = formatTimestamp(clock());

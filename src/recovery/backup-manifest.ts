@@ -8,7 +8,6 @@ import { digestFile } from '../database/sqlite/durable-files.ts';
 
 export const MANIFEST_FILE = 'backup.json';
 
-/** The names of the files in a backup. */
 export const BACKUP_FILES = { catalog: 'catalog.sqlite', access: 'access.sqlite' } as const;
 
 /** The format of a backup's folder. A change that this version could not restore increments it. */
@@ -20,7 +19,6 @@ interface BackedUpFile {
   readonly sha256: string;
 }
 
-/** A backup's manifest, `backup.json`. */
 export interface BackupManifest {
   readonly format: number;
   /** The version of the service that made it. */
@@ -58,11 +56,11 @@ export function readManifest(folder: string): BackupManifest {
   try {
     parsed = JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8'));
   } catch (error) {
-    const isMissing = ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+    const { code = '', message } = error as NodeJS.ErrnoException;
     throw new OperatorError(
-      isMissing
+      ['ENOENT', 'ENOTDIR'].includes(code)
         ? `${folder} is not a backup: it has no ${MANIFEST_FILE}. Pass a folder created by "pds backup"`
-        : `${join(folder, MANIFEST_FILE)} cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+        : `${join(folder, MANIFEST_FILE)} cannot be read: ${message}`,
       { cause: error },
     );
   }

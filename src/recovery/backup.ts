@@ -19,7 +19,6 @@ import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from 
 
 export interface BackupOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
-  /** The service's version. */
   readonly version: string;
   /** Whether there must also be room for an upgrade, which copies the catalog and can write all partners again. */
   readonly isBeforeUpgrade?: boolean;
@@ -54,10 +53,9 @@ const DATED = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z(\.partial-\w+)?$/;
 const nameOf = (timeMs: number): string => formatTimestamp(timeMs).replaceAll(':', '-');
 
 /**
- * Makes a backup in a folder of dated ones, and removes older ones afterwards, of which the last `keep` stay. Also removes
- * what killed backups left more than a day ago.
+ * Makes a backup in a folder of dated ones, of which the last `keep` stay. Also removes what killed backups left more than
+ * a day ago. Returns the folders that were removed.
  *
- * @returns the backup's folder, its manifest, and the folders that were removed.
  * @throws OperatorError as `backup`; nothing is removed then.
  */
 export async function backUpDated(path: string, folder: string, keep: number, options: BackupOptions) {
@@ -73,12 +71,7 @@ export async function backUpDated(path: string, folder: string, keep: number, op
   return { directory, manifest, removed: removed.map((name) => join(folder, name)) };
 }
 
-/**
- * Backs up a database beside itself before an upgrade, which cannot be undone.
- *
- * @returns the backup's folder.
- * @throws OperatorError as `backup`.
- */
+/** Backs up a database beside itself before an upgrade, which cannot be undone. Returns the folder. Throws as `backup`. */
 export async function backUpBeside(path: string, options: BackupOptions): Promise<string> {
   const folder = `${path}.before-upgrade-${nameOf(options.clock())}`;
   await createFolder(folder, (partial) => fill(partial, path, { ...options, isBeforeUpgrade: true }));

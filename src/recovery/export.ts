@@ -12,15 +12,6 @@ import { describeTooLong } from '../publishing/read/record-schemas.ts';
 import { readRecords } from '../publishing/write/stored-records.ts';
 import { EPOCH } from '../timestamp.ts';
 
-interface Export {
-  /** The timestamp of the catalog's last release; null if there is none. */
-  readonly publishedAt: string | null;
-  /** The number of records of each kind. */
-  readonly kinds: Partial<Record<Kind, number>>;
-  /** Names the records that an import would refuse. */
-  readonly notes: readonly string[];
-}
-
 /**
  * Writes the catalog into a new folder in the import format while servers and imports run, from one snapshot. The folder
  * has a file for each kind, even if it is empty, so that an import with `--replace` also removes what was added since.
@@ -28,10 +19,10 @@ interface Export {
  * Catalogs with equal records give equal bytes: lines are in the bytewise order of keys, fields in that of their
  * declaration. So there is no `updated_at`, which an import ignores unless its kind has no records yet.
  *
- * @param target a folder that does not exist yet, or is empty.
+ * @returns the timestamp of the last release, the numbers of records, and notes on those that an import would refuse.
  * @throws OperatorError as `createFolder`.
  */
-export async function exportCatalog(database: Database, target: string, onProgress: OnProgress): Promise<Export> {
+export async function exportCatalog(database: Database, target: string, onProgress: OnProgress) {
   return createFolder(target, (folder) =>
     inSnapshot(database, async (snapshot) => {
       const published = await readPublishedAt(snapshot);

@@ -27,7 +27,7 @@ export interface Recovery {
 
 /** What a database that lost changes still has. */
 export interface Traces extends Pick<Recovery, 'lastEvent'> {
-  /** The newest timestamp of a change of partners, grants or keys, or of the audit trail; null if none. */
+  /** When partners, grants, keys or the audit trail changed last; null for never. */
   readonly newestTrace: string | null;
 }
 
@@ -115,7 +115,7 @@ async function readNewestTrace({ kysely }: Database): Promise<string | null> {
  * Rebuilds the index from the stored records, all or nothing. Servers continue; imports wait. Ends with a release
  * that changes no record, so that servers drop what they cached of the old index; watermarks stay valid.
  *
- * @returns the timestamp of that release, the kinds, and a note for the operator about the disk; null if there is none.
+ * @returns the timestamp of that release, the kinds, and a note for the operator or null.
  * @throws OperatorError if an import ran for over a minute.
  */
 export async function reindex(database: OpenDatabase, options: WorkHooks & { readonly clock: Clock }) {
@@ -133,15 +133,10 @@ export async function reindex(database: OpenDatabase, options: WorkHooks & { rea
     };
     return { result: rebuilt, event: { what: 'release', complete } };
   });
-  // The rebuild is committed; a failure of the cleanup does not matter.
-  return { timestamp: at ?? '', kinds, note: await vacuum(database, sumOfRecords(kinds)).catch(() => null) };
+  return { timestamp: at ?? '', kinds, note: await vacuum(database, sumOfRecords(kinds)) };
 }
 
-/**
- * The last step of an upgrade: rebuilds the index if a version that knows fewer terms changed it last.
- *
- * @returns the name of the step; none if it was not needed.
- */
+/** The last step of an upgrade: rebuilds an index of a version that knows fewer terms. Returns its name if it was needed. */
 export async function completeIndex(...[database, options]: Parameters<typeof reindex>): Promise<string[]> {
   if (!(await lacksTerms(database))) return [];
   await reindex(database, options);

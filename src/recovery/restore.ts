@@ -58,25 +58,23 @@ export interface RestoreReport {
   readonly dropped: readonly string[];
   readonly migrations: readonly string[];
   readonly recovery: Recovery;
-  /** Only with the backup's partners, keys and grants. */
+  /** With the backup's partners, keys and grants: the names of partners that were suspended now, and in the backup. */
   readonly access: {
-    /** Names of the partners that this restore suspended. */
     readonly suspended: readonly string[];
-    /** Names of the partners that the backup already had as suspended. */
     readonly suspendedBefore: readonly string[];
     /** False if the replaced database was missing, unreadable or another one. */
     readonly hasKeptHistory: boolean;
   } | null;
   /** The current paths of the replaced files. */
   readonly replaced: readonly string[];
-  /** True if a replaced file was too damaged to tell whether a process had it open. */
+  /** Whether the replaced file was too damaged to tell whether a process had it open. */
   readonly isLockUncertain: boolean;
 }
 
 /**
- * Replaces the catalog of a SQLite database with that of a backup, while servers run: the backup's is copied to a new
- * file, and a reset in the log names it. Partners, keys and grants stay: a mistake or damage rarely affects those, and an
- * older state of them would undo revocations made since the backup. `pds rollback` undoes it.
+ * Replaces the catalog of a SQLite database with that of a backup, while servers run: a reset in the log names a copy.
+ * Partners, keys and grants stay: an older state of them would undo revocations made since the backup. `pds rollback`
+ * undoes it.
  *
  * `withAccess` replaces partners and keys too, needs all processes stopped, suspends every partner, and keeps the audit
  * trail and usage since the backup. Everything is prepared beside the database; one rename then puts it in place. The
@@ -84,8 +82,6 @@ export interface RestoreReport {
  *
  * Timestamps continue after all those in the replaced database. A killed restore can simply be run again.
  *
- * @param path of the database's file.
- * @param folder made by `backup`.
  * @throws OperatorError if the folder holds no complete backup or a newer schema, if the database is in use and must not
  *   be, or if it has no readable partners to keep.
  */
@@ -199,7 +195,7 @@ async function restoreAll(
     replaceFile(staged, path);
     isDone = true;
     syncToDisk(dirname(path));
-    return { manifest, ...prepared, replaced, isLockUncertain: main.state === 'damaged' };
+    return { manifest, ...prepared, replaced, isLockUncertain: main.isDamaged };
   } finally {
     removeFile(staged);
     if (!isDone) {
@@ -244,10 +240,7 @@ async function prepareAll(
   return { dropped, migrations, recovery: recoveryOf(reset), access };
 }
 
-async function suspendAll(
-  { kysely }: Database,
-  clock: Clock,
-): Promise<{ suspended: string[]; suspendedBefore: string[] }> {
+async function suspendAll({ kysely }: Database, clock: Clock) {
   const before = await sql<{ name: string }>`select name from access.partners
     where suspended_at is not null and deleted_at is null order by name`.execute(kysely);
   const now = await sql<{ name: string }>`update access.partners set suspended_at = ${formatTimestamp(clock())}
@@ -269,9 +262,8 @@ function filesOf({ path, connection }: ReplacedFile): string[] {
 }
 
 /**
- * Reports what `restore` would replace, and changes nothing.
+ * Reports what `restore` would replace: null if there is no database, and its last event is null if it cannot be read.
  *
- * @returns `replaced` is null if there is no database to replace. Its last event is null if it cannot be read.
  * @throws OperatorError if the folder holds no complete backup, or the partners of the database cannot be kept.
  */
 export async function previewRestore(
@@ -295,7 +287,7 @@ export async function previewRestore(
 /**
  * Drops every trigger and view in a backup: the service has none, and a planted one would run with the next access.
  *
- * @returns the dropped objects, as `access trigger forge_keys`.
+ * @returns what it dropped, as `access trigger forge_keys`.
  * @throws OperatorError if the group of tables cannot be read.
  */
 async function dropPrograms({ kysely }: Database, group: keyof typeof BACKUP_FILES): Promise<string[]> {

@@ -15,7 +15,6 @@ export interface ListedRelease extends ReleaseEvent {
   readonly isKept: boolean;
 }
 
-/** The releases and resets in the log, the newest first. */
 export async function listKeptReleases(database: Database, limit: number): Promise<ListedRelease[]> {
   const releases = await listReleases(database, limit);
   return releases.map((release, index) => ({
@@ -31,7 +30,7 @@ function isKept({ path }: CatalogFiles, { file }: ReleaseEvent): boolean {
 
 interface RollbackOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
-  /** The release to go back to; by default the one that the current was made from. */
+  /** By default the one that the current was made from. */
   readonly release?: number;
   /** The current release when the operator decided; by default that at the beginning. */
   readonly from?: number;

@@ -15,11 +15,8 @@ import type { Clock } from '../timestamp.ts';
 import { isUnused } from './unused-database.ts';
 
 /**
- * Copies every row of every table of a SQLite database into an empty one of PostgreSQL: records and index, releases,
- * partners, keys, grants, usage, the log of events, the audit trail and the secret of the cursors. So the service continues on
- * the target with the same keys, cursors and watermarks.
- *
- * Imports and changes of partners, keys and grants in the source wait until it is done; servers continue.
+ * Copies every row of every table of a SQLite database into an empty one of PostgreSQL, where the service continues with
+ * the same keys, cursors and watermarks. Imports and changes of partners, keys and grants wait until it is done.
  *
  * @returns the number of rows by table, such as `access.keys`, and a note for the operator about the target, or null.
  * @throws OperatorError if the target is not empty.
@@ -47,7 +44,7 @@ export async function transfer(source: Database, target: OpenDatabase, options: 
     });
   });
   const rows = Object.values(tables).reduce((sum, count) => sum + count, 0);
-  return { tables, note: await vacuum(target, rows).catch(() => null) };
+  return { tables, note: await vacuum(target, rows) };
 }
 
 async function refuseUsed(database: Database): Promise<void> {

@@ -8,13 +8,14 @@ import { lockLog } from '../database/event-log.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
 import { EPOCH } from '../timestamp.ts';
-import { deleteOtherCatalogs, removeImportLock } from '../database/sqlite/catalog-files.ts';
+import { deleteOtherCatalogs } from '../database/sqlite/catalog-files.ts';
 import { makeLastFolder } from '../database/sqlite/durable-files.ts';
+import { lockFileOf } from '../database/sqlite/file-names.ts';
 import { lockReplaced } from '../database/sqlite/replaced-database.ts';
 
 /**
  * Call it before a database is created. The function that it returns removes the database, and its folder if that was
- * missing too, but leaves a database that has been used or that another process has open.
+ * missing too, unless the database has been used or another process has it open.
  */
 export function discarderOf(config: DatabaseConfig): () => Promise<void> {
   const path = pathOf(config);
@@ -24,11 +25,11 @@ export function discarderOf(config: DatabaseConfig): () => Promise<void> {
     const locked = lockReplaced(path);
     try {
       const isUsed = locked.connection?.prepare('select 1 from partners limit 1').get() !== undefined;
-      if (isUsed || locked.lastEvent !== EPOCH || locked.state === 'damaged') return;
+      if (isUsed || locked.lastEvent !== EPOCH || locked.isDamaged) return;
       // A process that waits for the lock detects that the file it has opened is gone.
       rmSync(path, { force: true });
       deleteOtherCatalogs(path, new Set());
-      removeImportLock(path);
+      rmSync(lockFileOf(path), { force: true });
     } finally {
       locked.close();
     }
@@ -46,11 +47,10 @@ async function dropUnused(config: DatabaseConfig): Promise<void> {
   });
 }
 
-/**
- * Whether a database has neither partners nor events.
- */
+/** Whether a database has neither partners nor events. */
 export async function isUnused({ kysely }: Database): Promise<boolean> {
-  const { rows: partners } = await sql`select id from access.partners limit 1`.execute(kysely);
-  const { rows: events } = await sql`select at from access.events limit 1`.execute(kysely);
-  return partners.length + events.length === 0;
+  const { rows } = await sql`select name from access.partners union all select at from access.events limit 1`.execute(
+    kysely,
+  );
+  return rows.length === 0;
 }

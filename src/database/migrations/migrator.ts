@@ -29,9 +29,7 @@ export interface SchemaState {
 }
 
 export interface MigrateOptions extends Pick<WorkHooks, 'onProgress' | 'onWaiting'> {
-  /**
-   * Awaited before an older database is upgraded: several processes can run it. Without it, `prepareSchema` upgrades none.
-   */
+  /** Awaited before an upgrade, possibly in several processes. Without it, `prepareSchema` upgrades nothing. */
   readonly beforeUpgrade?: () => Promise<void>;
 }
 
@@ -41,8 +39,7 @@ export type SchemaUse = 'serve' | 'command';
 /**
  * Compares the database with this version's migrations.
  *
- * @throws SchemaVersionError if a newer version's migrations make the database unusable for `use`, if its tables belong
- *   to another service, or if a group of tables is lost.
+ * @throws SchemaVersionError if its schema cannot be used or upgraded, or belongs to another service, or a part is lost.
  */
 export async function readSchemaState(database: Database, use: SchemaUse = 'command'): Promise<SchemaState> {
   const pending: string[] = [];
@@ -88,11 +85,10 @@ export function haveCreated(migrations: readonly string[]): boolean {
 
 /**
  * Creates or upgrades each group of tables in one transaction, with its row in the ledger. After a kill, the next run
- * continues after the last complete group. Concurrent runs converge: the second waits for the first and finds nothing
- * left to do.
+ * continues after the last complete group. Of concurrent runs, the second waits and finds nothing left to do.
  *
  * @returns the names of the migrations that ran.
- * @throws SchemaVersionError if the database is of a newer version, or of one older than `OLDEST_VERSION`.
+ * @throws SchemaVersionError as `readSchemaState`.
  * @throws OperatorError if a running import holds the lock for over a minute.
  */
 export async function migrate(database: OpenDatabase, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
@@ -130,8 +126,7 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
 
 /** Upgrades a copy of SQLite's catalog, and publishes it as a release that changes no record. */
 async function upgradeCatalog(database: OpenDatabase, clock: Clock, options: MigrateOptions): Promise<string[]> {
-  const isOlder = (await lastApplied(database, 'catalog')) !== SCHEMAS.catalog.number;
-  if (!isOlder) return [];
+  if ((await lastApplied(database, 'catalog')) === SCHEMAS.catalog.number) return [];
   const { result } = await changeCatalog(database, { clock, ...options }, async (draft) => {
     const ran = await upgradeDraft(draft, clock, options);
     // Another process can have done it meanwhile.
@@ -140,11 +135,7 @@ async function upgradeCatalog(database: OpenDatabase, clock: Clock, options: Mig
   return result;
 }
 
-/**
- * Upgrades a catalog that is being made. Returns the migration that ran, if there was one.
- *
- * @throws SchemaVersionError if it is of a newer version, or of one older than `OLDEST_VERSION`.
- */
+/** Upgrades a draft. Returns the migration that ran, if there was one. @throws SchemaVersionError if it cannot. */
 export async function upgradeDraft(draft: Database, clock: Clock, options: MigrateOptions = {}): Promise<string[]> {
   const applied = await lastApplied(draft, 'catalog');
   const { number, upgrade } = SCHEMAS.catalog;
@@ -197,11 +188,10 @@ async function runMigration(
   }
 }
 
-async function completeMigration(transaction: Database, clock: Clock, ran: readonly string[]): Promise<void> {
+async function completeMigration(transaction: Database, clock: Clock, migrations: readonly string[]): Promise<void> {
   await noteOldestServed(transaction);
   if ((await readRecordedTimeline(transaction)) === null) await recordTimeline(transaction);
-  if (ran.length > 0)
-    await writeAuditEntry(transaction, clock, { action: 'migrate', details: { migrations: [...ran] } });
+  if (migrations.length > 0) await writeAuditEntry(transaction, clock, { action: 'migrate', details: { migrations } });
 }
 
 const oldestServedName = (group: TableGroup): string => `oldest_served_${group}`;
@@ -219,10 +209,10 @@ async function oldestServed(database: Database, group: TableGroup): Promise<numb
 
 /**
  * Prepares the schema for a command or server: migrates an empty database and, with `beforeUpgrade`, an older SQLite
- * file. Leaves an older PostgreSQL schema alone, since other servers may be using it.
+ * file. On PostgreSQL other servers may be using an older schema.
  *
  * @returns the names of the migrations that ran.
- * @throws SchemaVersionError if `pds migrate` must be run, or the schema is too new, or a record has the id `count`.
+ * @throws SchemaVersionError as `readSchemaState`, or if `pds migrate` must be run, or a record has the id `count`.
  */
 export async function prepareSchema(
   database: OpenDatabase,
@@ -238,11 +228,7 @@ export async function prepareSchema(
   return migrate(database, clock, options);
 }
 
-/**
- * Versions before 2.1 accepted contracts and suppliers with the id `count`, whose path is that of their number.
- *
- * @throws SchemaVersionError if there is one.
- */
+/** @throws SchemaVersionError if a record has the id `count`, whose path is that of a number. Version 2.0 accepted it. */
 export async function refuseCountIds({ kysely }: Database): Promise<void> {
   const { rows } = await sql<{ kind: string }>`select 'contract' as kind from catalog.contracts where id = 'count'
     union all select 'supplier' from catalog.suppliers where id = 'count'`.execute(kysely);
@@ -260,7 +246,7 @@ export function describeUpgrade({ engine }: Database): string {
     : 'Run "pds migrate", which makes a backup first; so do "pds import" and a start. Other commands refuse it.';
 }
 
-/** @throws SchemaVersionError if the database is of an older version, and not empty. */
+/** @throws SchemaVersionError if the schema is of an older version. */
 export function refuseOlder({ isEmpty, pending }: SchemaState): void {
   if (isEmpty || pending.length === 0) return;
   throw new SchemaVersionError(
@@ -312,8 +298,7 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
 /**
  * Waits until no other process migrates this group, and creates the ledger if it is missing.
  *
- * @param hasLedger as seen before the transaction. SQLite waits for another process's lock only if the transaction's
- *   first statement writes; a transaction that has read first fails at once.
+ * @param hasLedger as seen before the transaction: SQLite waits for a lock only if the first statement writes.
  */
 async function lockLedger(transaction: Database, group: TableGroup, hasLedger: boolean): Promise<void> {
   if (transaction.engine === 'postgres') {

@@ -3,24 +3,19 @@ import type { Engine } from '../database.ts';
 /** The two groups of tables: a schema each on PostgreSQL, a file each on SQLite. */
 export type TableGroup = 'catalog' | 'access';
 
-/** How a group of tables is created, and how those of the version before are brought up. */
 export interface GroupSchema {
   /** The number in the ledger: each change of this group's tables gets a new one. */
   readonly number: number;
   /** The name of the first migration. */
   readonly name: string;
-  /** The statements that create the tables of an empty database. */
   readonly create: (engine: Engine) => string[];
   /** Null if the version before has the same tables. */
   readonly upgrade: Upgrade | null;
-  /**
-   * The oldest number whose servers can use the current schema: that of the version before, since upgrades begin with
-   * the schema. Its servers continue to work if a step only changes what they do not read.
-   */
+  /** The oldest number whose servers can use the schema: that of the version before, since upgrades begin with it. */
   readonly oldestServed: number;
 }
 
-/** Brings the tables of the version before to what `create` creates, in one transaction. */
+/** Brings the tables of the version before to what `create` creates. */
 interface Upgrade {
   readonly name: string;
   /** The number that the version before left in the ledger. */
@@ -40,9 +35,8 @@ const TYPES: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
 };
 
 /**
- * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index, and
- * `index group.table (columns) where …` one of some rows, of which there can be one for each list of columns.
- * `tables.ts` documents the columns.
+ * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index, with
+ * `where …` one of some rows.
  */
 export function statementsOf(engine: Engine, text: string): string[] {
   const statements = text.trim().replace(/;$/, '').split(/;\n/);

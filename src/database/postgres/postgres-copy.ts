@@ -40,20 +40,16 @@ export function poolWithCopy(pool: pg.Pool): PostgresPool {
 const CHUNK_LENGTH = 64 * 1024;
 
 /**
- * `copyRows` for a database whose pool is `poolWithCopy`, in COPY's text format. The binary format takes 15 % less time
- * for records and 40 % for bitmaps, but needs the types of the columns and a writer for each.
+ * `copyRows` for a database whose pool is `poolWithCopy`. COPY's binary format takes 15 % less time for records and 40 %
+ * for bitmaps, but needs the types of the columns and a writer for each.
  */
 export const copyIntoPostgres: CopyRows = async (kysely, table, names, rows) => {
   const statement = sql`copy ${sql.table(table)} (${sql.join(names.map((name) => sql.ref(name)))}) from stdin`;
   await kysely.executeQuery({ ...statement.compile(kysely), parameters: [new CopyData(encodeCopy(rows))] });
 };
 
-/**
- * Encodes rows in COPY's text format (https://www.postgresql.org/docs/current/sql-copy.html), in chunks of whole rows.
- *
- * @throws TypeError for a value that is no text, integer, bytes or null.
- */
-export function* encodeCopy(rows: Iterable<readonly unknown[]>): Generator<Buffer> {
+/** Encodes rows in COPY's text format (https://www.postgresql.org/docs/current/sql-copy.html), in chunks of whole rows. */
+function* encodeCopy(rows: Iterable<readonly unknown[]>): Generator<Buffer> {
   let lines = '';
   for (const row of rows) {
     lines += `${row.map(encodeValue).join('\t')}\n`;

@@ -39,10 +39,7 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof Error && /\btimeout\b/i.test(error.message);
 }
 
-/**
- * Adds its statement to the error of a time-out, which PostgreSQL does not name. The log shows it: its text has
- * placeholders for values.
- */
+/** Adds its statement to the error of a time-out, for the log: its text has placeholders for values. */
 export function nameTimedOut(error: unknown, statement: string): void {
   const isCanceled = error instanceof Error && (error as { code?: unknown }).code === CANCELED;
   if (isCanceled || isTimeout(error)) Object.assign(error as Error, { statement });

@@ -18,20 +18,15 @@ import { readFileSync } from 'node:fs';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
 
-/**
- * The client-side timeout, needed along with `statement_timeout`: PostgreSQL's does not end a wait on a connection that
- * went silent, and the client's leaves the query running on the server.
- */
+/** PostgreSQL's own does not end a wait on a silent connection, and this one leaves the query running on the server. */
 const SERVE_QUERY_TIMEOUT_MS = 6_000;
 
 /**
  * Settings of a serving connection. PgBouncer does not pass them on, so there the role must have them.
  *
- * JIT is off since PostgreSQL estimates that a range of terms matches a ninth of the index. Beyond a few hundred
- * thousand records it would compile the statement every time: 470 ms for one that runs in 3 ms.
- *
- * Each statement is planned once. PostgreSQL overestimates how many records a piece of a stream has, and would plan
- * that statement again for each piece, which takes a sixth of the time.
+ * PostgreSQL estimates that a range of terms matches a ninth of the index: with JIT it would compile the statement every
+ * time, 470 ms for one that runs in 3 ms. And it would plan the statement of a stream again for each piece, which takes
+ * a sixth of the time.
  */
 export const SERVING_SETTINGS = { statement_timeout: '5s', jit: 'off', plan_cache_mode: 'force_generic_plan' } as const;
 
@@ -49,7 +44,7 @@ const types: pg.CustomTypesConfig = {
     (oid as number) === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (text: string) => unknown),
 };
 
-/** Connects on first use, and so does not throw if the server is down. */
+/** Connects on first use. */
 export function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = createPool({
@@ -91,10 +86,7 @@ function openKysely(pool: PostgresPool): Kysely<Tables> {
 
 type Verify = pg.PoolConfig['verify'];
 
-/**
- * Refuses a new connection to a standby: a proxy can detect a failover late. A primary becomes a standby only by a
- * restart, which ends its connections.
- */
+/** A proxy can detect a failover late. A primary becomes a standby only by a restart, which ends its connections. */
 const refuseStandby: Verify = (client, done) => client.query('begin read write; commit', done);
 
 function openServerPool(url: string, verify?: Verify): ServerPool {
@@ -123,10 +115,7 @@ interface HeadOrTexts {
   readonly text: string;
 }
 
-/**
- * The statement of `readTexts`. It joins a hundred texts to a row. A row for each text takes a third more CPU time, and
- * so does a single row, for which PostgreSQL allocates memory each time.
- */
+/** Joins a hundred texts to a row: one for each text, or a single one, takes a third more CPU time. */
 export function withHead<Row>({ head, texts }: TextsQuery<Row>): RawBuilder<HeadOrTexts> {
   return sql<HeadOrTexts>`
     select head.revision, null::bigint as ordinal, 0 as count, null as last_key, null as changes_at,
@@ -144,13 +133,6 @@ function encode(texts: readonly string[]): Uint8Array {
   let length = 0;
   for (const text of texts) length += bytes.write(text, length);
   return bytes;
-}
-
-function earliestOf(lines: readonly HeadOrTexts[]): string | null {
-  return lines.reduce<string | null>(
-    (earliest, { changes_at: at }) => (at === null || (earliest !== null && earliest < at) ? earliest : at),
-    null,
-  );
 }
 
 type Router = Pick<OpenDatabase, 'readRevision' | 'bypassReplicas' | 'servers' | 'close'> & {
@@ -192,7 +174,7 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
         count: lines.reduce((sum, { count }) => sum + count, 0),
         bytes: encode(lines.map(({ text }) => text)),
         last_key: lines.at(-1)?.last_key ?? null,
-        changes_at: earliestOf(lines),
+        changes_at: lines.flatMap(({ changes_at: at }) => at ?? []).toSorted()[0] ?? null,
       };
     },
     readRevision: () => router.readRevision(),
@@ -207,13 +189,12 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
 const FILE_PARAMETERS = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 
 /**
- * Parses a `postgres://…` URL; `?pgbouncer=true` means that PgBouncer is in front of the server.
+ * Parses a `postgres://…` URL. `?pgbouncer=true` (`isPooled`) means that each transaction can run on another connection
+ * of the server, so that nothing can be set or prepared on it.
  *
- * @returns `isPooled` for PgBouncer in transaction mode: each transaction can run on another server connection, so
- *   nothing can be set or prepared on it. Settings are then made on the role (`pds roles`).
  * @throws DatabaseUnavailableError if a file that the URL names cannot be read.
  */
-export function readPostgresUrl(url: string): { connectionString: string; isPooled: boolean } {
+function readPostgresUrl(url: string): { connectionString: string; isPooled: boolean } {
   const address = new URL(url);
   for (const name of FILE_PARAMETERS) {
     const file = address.searchParams.get(name);

@@ -20,10 +20,8 @@ interface Newest {
  * the replica responds at another revision or fails (replication can cancel its queries), the primary runs the statement
  * instead. So a replica's response is no staler than a cached one can be.
  *
- * Several replicas can be behind the address. A connection to one that lags is closed, so that the next can lead to
- * another.
- *
- * Revisions are compared for equality: a replica of a replaced primary can have a later one and hold lost changes.
+ * Several replicas can be behind the address: a connection to one that lags is closed. Revisions are compared for
+ * equality: a replica of a replaced primary can have a later one and hold lost changes.
  */
 export class ReadRouter {
   readonly #primary: ServerPool;
@@ -63,11 +61,7 @@ export class ReadRouter {
     return result;
   }
 
-  /**
-   * The primary's revision. Also starts reading the replica's revision, without awaiting it.
-   *
-   * @throws if the primary does not respond in time.
-   */
+  /** The primary's revision. Also begins to read that of the replica. @throws if the primary does not respond in time. */
   async readRevision(): Promise<Revision> {
     const before = this.#newest;
     const startedAtMs = performance.now();
@@ -85,13 +79,8 @@ export class ReadRouter {
 
   servers(): ServerState[] {
     const isInUse = this.#isReplicaCurrent;
-    const primary = {
-      name: 'primary',
-      isReplica: false,
-      isInUse: !isInUse,
-      lagMs: 0,
-      connections: this.#primary.state,
-    };
+    const { state } = this.#primary;
+    const primary = { name: 'primary', isReplica: false, isInUse: !isInUse, lagMs: 0, connections: state };
     if (this.#replica === null) return [primary];
     // Under continuous changes, a replica that is a little behind is never current; without any, nothing is replayed.
     const behindMs = Math.min(performance.now() - this.#currentAtMs, this.#replayAgeMs);

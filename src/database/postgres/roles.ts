@@ -7,7 +7,6 @@ import { SERVING_SETTINGS } from './postgres.ts';
 import { OperatorError } from '../../operator-error.ts';
 import type { Clock } from '../../timestamp.ts';
 
-/** Names of PostgreSQL's roles. */
 export interface Roles {
   /** For `pds serve`. */
   readonly reader: string;
@@ -23,8 +22,8 @@ const RAISED = 'P0001';
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Creates or updates both roles in one transaction, with exactly the privileges that each needs (`roles.sql`). The
- * reader also gets the settings of a serving connection, which PgBouncer does not pass on. Passwords stay as they are.
+ * Creates or updates both roles in one transaction, with exactly the privileges that each needs (`roles.sql`), and the
+ * reader with the settings of a serving connection. Passwords stay as they are.
  *
  * @returns the names of the roles it created; they have no password.
  * @throws OperatorError on SQLite, if the current role lacks privileges, or if one of the two would have too many.

@@ -14,10 +14,7 @@ const POOL_CAP_MS = 1_000;
 /** A server that responded within this time but misses the health probe counts as busy, not down. */
 const SILENCE_MS = 1_000;
 
-/**
- * Timeout of one attempt of the health probe. Two attempts and the pause between two probes stay below the 2 s within
- * which an outage must be detected.
- */
+/** Of the health probe: two attempts and the pause between two probes stay below the 2 s to detect an outage. */
 const PROBE_TIMEOUT_MS = 500;
 
 /** Its timeout before the first response: startup is in no hurry, and fails if this does. */
@@ -62,9 +59,8 @@ export async function runAndRelease(
 }
 
 /**
- * A serving process's pool of connections to one PostgreSQL server. A health probe on its own connection decides
- * whether the server is up. While it is down, the circuit breaker is open: waiting requests fail at once, and new ones
- * fail without trying.
+ * A serving process's pool of connections to one PostgreSQL server. A health probe decides whether the server is up.
+ * While it is down, the circuit breaker is open: waiting requests fail at once, and new ones fail without trying.
  */
 export class ServerPool {
   /** Whether to close a connection after this result: another one can lead to another server. */

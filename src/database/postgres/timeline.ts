@@ -3,18 +3,16 @@ import type { Database } from '../database.ts';
 import { readLastEvent } from '../event-log.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
 
-/** The setting that records the timeline on which earlier commit timestamps were drawn. */
-export const TIMELINE = 'history';
+const TIMELINE = 'history';
 
-/** Whether a database can be promoted or restored while services use it: SQLite's is replaced only by commands that recover. */
+/** Whether a database can be promoted or restored while services use it: only commands that recover replace SQLite's. */
 export function hasTimelines({ engine }: Database): boolean {
   return engine === 'postgres';
 }
 
 /**
- * Identifies a PostgreSQL database's timeline: the server's system identifier, its timeline ID, and the OIDs of the
- * database and of `access.events`. Promoting a replica and point-in-time recovery start a new timeline; `pg_restore` and
- * template copies assign new OIDs. After any of these, changes that clients have seen may be missing.
+ * Identifies a PostgreSQL database's timeline. Promoting a replica and point-in-time recovery start a new one;
+ * `pg_restore` and template copies assign new OIDs. After any of these, changes that clients have seen may be missing.
  *
  * @returns null on SQLite, on a replica, and if this role lacks the privilege to read it.
  */
@@ -36,15 +34,11 @@ export async function readTimeline(database: Database): Promise<string | null> {
   return rows[0]?.timeline ?? null;
 }
 
-/** The recorded timeline; null if none was recorded. */
 export function readRecordedTimeline(database: Database): Promise<string | null> {
   return readStoredSetting(database, TIMELINE);
 }
 
-/**
- * Records the database's current timeline as the one that its timestamps continue. Only the first migration and `pds
- * recover` call this, so a lost timeline is still detected after later imports and grants.
- */
+/** Records the timeline that timestamps continue. Only migrations and recoveries do: others would hide a loss. */
 export async function recordTimeline(database: Database): Promise<void> {
   const value = await readTimeline(database);
   if (value !== null) await storeSetting(database, TIMELINE, value);
@@ -56,20 +50,16 @@ export async function hasTimelineChanged(database: Database): Promise<boolean> {
   return recorded !== null && current !== null && recorded !== current;
 }
 
-/** The setting that records noticed losses. */
+/** A setting. */
 export const LOSS = 'loss';
 
-/** Changes that a service had read, and that the database lacks. */
 export interface Loss {
   readonly noticedAt: string;
   /** Changes after this timestamp can be lost. */
   readonly since: string;
 }
 
-/**
- * Records that changes are lost, until `pds recover` deletes it. Of several processes that notice it, the first does. Does
- * nothing on SQLite.
- */
+/** Records, until `pds recover`, that changes which a service had read are lost: the first service that notices it. */
 export async function recordLoss(database: Database, noticedAt: string): Promise<void> {
   if (!hasTimelines(database)) return;
   const { kysely } = database;
@@ -84,7 +74,7 @@ export async function recordLoss(database: Database, noticedAt: string): Promise
     on conflict do nothing`.execute(kysely);
 }
 
-/** The first loss that was noticed since the last `pds recover`; null if there was none. */
+/** The loss that was noticed since the last reset; null if there was none. */
 export async function readLoss(database: Database): Promise<Loss | null> {
   const value = await readStoredSetting(database, LOSS);
   return value === null ? null : (JSON.parse(value) as Loss);

@@ -45,8 +45,8 @@ export class AttachedCatalog {
   }
 
   /**
-   * Whether a statement that has just run read the catalog that its log names: it saw the revision for which the
-   * catalog was attached. If not, attaches the current one, so that the statement can be run again.
+   * Whether a statement that has just run read the catalog that its log names. If not, attaches the current one, so that
+   * the statement can be run again.
    *
    * @param revision that the statement read; undefined if it read none.
    */

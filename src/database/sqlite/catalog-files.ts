@@ -6,7 +6,7 @@ import { makeLike } from './durable-files.ts';
 import { listCatalogFiles, lockFileOf } from './file-names.ts';
 import { freeBytes, makePrivateFile, SMALL_BYTES, SQLITE_BUSY, sqliteCode, SqliteConnection } from './sqlite-files.ts';
 
-/** Deletes the catalogs that are not among these names. Call it under the lock of imports. Does not throw. */
+/** Deletes the catalogs that are not among these names. Call it under the lock of imports. */
 export function deleteOtherCatalogs(path: string, used: ReadonlySet<string>): void {
   try {
     for (const file of listCatalogFiles(path, true)) {
@@ -34,19 +34,10 @@ export function tryImportLock(path: string): Disposable | null {
   }
 }
 
-/** Removes the lock's file, of a database that goes. */
-export function removeImportLock(path: string): void {
-  rmSync(lockFileOf(path), { force: true });
-}
-
 /** Of these pages a copy without free ones is made by SQLite. */
 const FREE_SHARE = 0.25;
 
-/**
- * Copies a catalog to a new file, which gets the owner and permissions of the database.
- *
- * @throws OperatorError if the disk has no room for it.
- */
+/** Copies a catalog to a new file, with the owner and permissions of the database. @throws OperatorError without room. */
 export function copyCatalog(from: string, to: string, database: string): void {
   // It does not change. Otherwise SQLite could create files beside it.
   using source = new SqliteConnection(`${pathToFileURL(from).href}?mode=ro&immutable=1`, { readOnly: true });

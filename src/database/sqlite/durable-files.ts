@@ -61,8 +61,8 @@ export function makeLastFolder(folder: string): () => void {
 }
 
 /**
- * Creates a folder that gets its name once `fill` has filled it and everything is on disk. Until then it is beside it,
- * and only its owner can enter it. Overwrites nothing, and leaves nothing behind if it fails.
+ * Creates a folder that gets its name once `fill` has filled it and everything is on disk. Until then only its owner can
+ * enter it. Overwrites nothing, and leaves nothing behind if it fails.
  *
  * @param target a folder that does not exist yet, or is empty.
  * @param fill gets the path to fill, and syncs the files in it.
@@ -105,10 +105,7 @@ export function makeLike(path: string, model: string, mode?: number): void {
   if ((own.uid !== uid || own.gid !== gid) && process.getuid?.() === 0) chownSync(path, uid, gid);
 }
 
-/**
- * Hard-links a file under a second name, which remains when the first is replaced. Copies it if the file system has no
- * hard links.
- */
+/** Gives a file a second name, which remains when the first is replaced: a copy if the file system has no hard links. */
 export function keepAs(path: string, other: string): void {
   try {
     linkSync(path, other);

@@ -23,24 +23,21 @@ export interface ReplacedFile {
   readonly path: string;
   /** Holds the exclusive lock; null if the file is missing or damaged. */
   readonly connection: DatabaseSync | null;
-  readonly state: 'absent' | 'locked' | 'damaged';
-  /** The timestamp of its last event, as far as it can be read. */
+  readonly isDamaged: boolean;
+  /** The timestamp of its last event; the epoch if it cannot be read. */
   readonly lastEvent: string;
   close(): void;
 }
 
 /**
- * Locks a database's file so that no server or command can have it open, and checkpoints its WAL: a WAL left beside
- * another file would destroy it.
- *
- * Every open connection in WAL mode holds a lock, even when idle, which makes this one fail. A damaged file cannot be
- * locked, so whether it is in use is unknown.
+ * Locks a database's file so that no server or command can have it open, even idle, and checkpoints its WAL: a WAL left
+ * beside another file would destroy it. A damaged file cannot be locked.
  *
  * @throws OperatorError if the database is in use.
  */
 export function lockReplaced(path: string): ReplacedFile {
-  const { connection, state } = lockFile(path);
-  return { path, connection, state, lastEvent: readLastEvent(connection), close: () => connection?.close() };
+  const { connection, isDamaged } = lockFile(path);
+  return { path, connection, isDamaged, lastEvent: readLastEvent(connection), close: () => connection?.close() };
 }
 
 /** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */
@@ -67,8 +64,8 @@ export function replaceFile(prepared: string, path: string): void {
   renameSync(prepared, path);
 }
 
-function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'state'> {
-  if (!existsSync(path)) return { connection: null, state: 'absent' };
+function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'isDamaged'> {
+  if (!existsSync(path)) return { connection: null, isDamaged: false };
   const connection = new SqliteConnection(`${pathToFileURL(path).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
   try {
     // With the schema's name: otherwise the setting would also apply to databases attached later.
@@ -76,7 +73,7 @@ function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'state'> {
     // Leaving WAL mode requires exclusive access, and ends with an empty WAL.
     connection.prepare('pragma journal_mode = delete').get();
     connection.exec('begin exclusive; rollback');
-    return { connection, state: 'locked' };
+    return { connection, isDamaged: false };
   } catch (error) {
     connection.close();
     const code = sqliteCode(error);
@@ -87,13 +84,12 @@ function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'state'> {
       );
     }
     if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT || code === SQLITE_IOERR) {
-      return { connection: null, state: 'damaged' };
+      return { connection: null, isDamaged: true };
     }
     throw error;
   }
 }
 
-/** `EPOCH` if it cannot be read. */
 function readLastEvent(connection: DatabaseSync | null): string {
   try {
     const timestamp = connection?.prepare('select max(at) as at from events').get()?.['at'];
@@ -130,11 +126,11 @@ const KEEP_USAGE = `
     requests = excluded.requests, records = excluded.records, limited = excluded.limited, failed = excluded.failed`;
 
 /**
- * Copies the audit trail and the usage since the backup into a restored `access` file: those actions did happen.
+ * Copies the audit trail and the usage since the backup into a restored database, whose schema is up to date: those
+ * actions did happen.
  *
- * @param connection on the `access` file of the replaced database.
- * @param restoredPath the `access` file of the restored database, with its schema up to date.
- * @returns false if the replaced database cannot be read, or is not the one that was backed up.
+ * @param connection on the replaced database.
+ * @returns false if that cannot be read, or is not the one that was backed up.
  */
 export function keepHistory(connection: DatabaseSync, restoredPath: string): boolean {
   connection.prepare('attach ? as restored').run(restoredPath);

@@ -26,8 +26,7 @@ export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database']
   sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
 
 /**
- * Checks the files before creating any: a missing database must not be replaced by an empty one. Creates only the last
- * folder of the path: a path to an unmounted disk is a mistake.
+ * Creates the last folder of the path, but not its parents: a path to an unmounted disk is a mistake.
  *
  * @throws DatabaseUnavailableError if the parent folder is missing, or the file beside its catalogs.
  */
@@ -89,10 +88,7 @@ export function hasTable(connection: sqlite.DatabaseSync, table: string, schema:
   return connection.prepare(`select 1 from ${schema}.sqlite_schema where name = ?`).get(table) !== undefined;
 }
 
-/**
- * Creates an empty file that only its owner can read; leaves an existing file alone. SQLite gives the files beside it,
- * such as the WAL, the same permissions.
- */
+/** Creates an empty file that only its owner can read, unless it exists. SQLite gives the WAL the same permissions. */
 export function makePrivateFile(file: string): void {
   try {
     closeSync(openSync(file, 'wx', 0o600));
@@ -114,11 +110,10 @@ export function freeBytes(file: string): number {
 const MIN_FREE_BYTES = 64 * 1024;
 
 /**
- * Describes a SQLite error for operators, and what to do.
+ * Describes a SQLite error for operators, and what to do; null for any other error.
  *
- * @param files the error may be about; the message names only the one at fault if that can be determined.
+ * @param files that it may be about.
  * @param damaged names the files that can be damaged, if those are others.
- * @returns null if the error is not SQLite's.
  */
 export function describeSqliteError(error: unknown, files: readonly string[], damaged?: string): string | null {
   const code = sqliteCode(error);

@@ -42,8 +42,8 @@ const BUSY_TIMEOUT_MS = 5_000;
 const PREPARED_STATEMENTS = 500;
 
 /**
- * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log's last
- * release or reset names as `catalog`, which nobody changes.
+ * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log names as
+ * `catalog`.
  *
  * @param isRecovery whether a catalog that is missing or damaged looks empty, so that another one can be published.
  * @throws DatabaseUnavailableError if a file cannot be opened; `FormerDatabaseError` if it is of a version before 2.0.
@@ -132,8 +132,8 @@ function fileNumber(path: string): bigint | null {
 }
 
 /**
- * Makes what room it can on a nearly full disk for a change of partners or keys: an import that was killed has left its
- * file. The write-ahead log keeps its size, but the change overwrites it from the beginning, and needs no other space.
+ * Makes room on a nearly full disk for a change of partners or keys: deletes what killed imports left, and lets the change
+ * overwrite the write-ahead log from its beginning.
  */
 function makeRoom(connection: sqlite.DatabaseSync, path: string): void {
   if (freeBytes(path) >= SMALL_BYTES || !hasTable(connection, 'events', 'access')) return;

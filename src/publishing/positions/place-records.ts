@@ -15,7 +15,7 @@ const INITIAL_FILL = 3 / 4;
  *
  * @param positions of all records in id order; null for a new record.
  * @param isLast true if no block follows: then most later records will be appended.
- * @returns each record's position, counted from the start of this block through the blocks added after it.
+ * @returns each record's position, counted on through the added blocks.
  */
 export function placeInBlocks(positions: readonly (number | null)[], blockSize: number, isLast: boolean): number[] {
   if (positions.length <= blockSize * MAX_FILL) return placeRecords(positions, blockSize, 1 / INITIAL_FILL);
@@ -42,9 +42,8 @@ function inEvenBlocks(count: number, perBlock: number, blockSize: number, isLast
 }
 
 /**
- * Assigns positions in id order. A stored record keeps its position unless there is no room between two records: then
- * its neighbors shift into the nearest gap. If that gap is far away, the surrounding records are spread evenly: the
- * smallest window that leaves a tenth of its positions free.
+ * Assigns positions in id order. If there is no room between two records, neighbors shift into the nearest gap. If that is
+ * far away, the smallest window that leaves a tenth of its positions free is spread evenly.
  *
  * @param positions of all records in id order; null for a new record.
  * @param blockSize the number of positions; at least the number of records.

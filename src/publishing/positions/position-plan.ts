@@ -23,11 +23,9 @@ export interface PlannedKey {
 }
 
 /** The line number of each key of a source. */
-export interface KeyLines {
-  get(key: string): number | undefined;
-}
+export type KeyLines = Pick<ReadonlyMap<string, number>, 'get'>;
 
-/** A source's keys, with the positions of new records, and the keys' line numbers once set. */
+/** A source's keys, with the positions of new records, and the lines that have been read. */
 class PositionPlan implements KeyLines {
   /** Sorted and distinct. */
   readonly keys: readonly string[];

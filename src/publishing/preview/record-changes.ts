@@ -42,10 +42,7 @@ export function describeChange(kind: Kind, id: string, before: object | null, af
     : { ...identity, change: before === null ? 'added' : 'removed', record };
 }
 
-/**
- * Compares two records of a kind field by field. Lists of objects are compared element by element, by index. A list of
- * ids or codes is one value: an id inserted at its start would otherwise change every element.
- */
+/** Compares two records field by field, and lists of objects by index. A list of ids or codes is one value. */
 function compareRecords(before: object, after: object, prefix = ''): FieldChange[] {
   const old = before as Readonly<Record<string, unknown>>;
   return Object.entries(after).flatMap(([name, value]) => compare(`${prefix}${name}`, old[name], value));

@@ -1,4 +1,4 @@
-import { ProblemList } from '../problems.ts';
+import { ProblemList, problemOf } from '../problems.ts';
 import type { Source } from './source.ts';
 
 /** Enough to recognize a file's format from its first line. */
@@ -9,13 +9,13 @@ const LINE_FEED = 0x0a;
 /**
  * Refuses files that begin like another format: one hint is more useful than an error per line.
  *
- * @throws ImportRefusedError with one problem per file: what it is, what is expected and how to convert it.
+ * @throws ImportRefusedError
  */
 export async function refuseOtherFormats(sources: readonly Source[]): Promise<void> {
   const problems = new ProblemList();
   for (const source of sources) {
     const reason = describeOtherFormat(await readBeginning(source), source.name);
-    if (reason !== null) problems.add({ file: source.name, line: null, field: '', reason });
+    if (reason !== null) problems.add(problemOf(source.name, reason));
   }
   problems.throwIfAny();
 }
@@ -61,10 +61,7 @@ function describeOtherFormat(beginning: Buffer, name: string): string | null {
   return null;
 }
 
-/**
- * Commands that convert an import file in place. They stop at the first failure without losing the original, and an
- * import does not read the temporary file's name.
- */
+/** Commands that convert an import file in place. They stop at the first failure without losing the original. */
 function conversion(name: string, converter: string): string {
   const plainName = name.replace(/\.gz$/, '');
   const unpacked = plainName === name ? '' : `gunzip ${name} && `;
@@ -90,8 +87,7 @@ function packedFormat(bytes: Buffer): string | null {
 
 function isJson(text: string): boolean {
   try {
-    JSON.parse(text);
-    return true;
+    return JSON.parse(text) !== undefined;
   } catch {
     return false;
   }

@@ -11,7 +11,7 @@ const ID_START = Buffer.from('{"id":"');
 const PLAIN = /^[ -[\]-~]*$/;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** A file that cannot hold records; the message continues "cannot be read: …". */
+/** The message continues "cannot be read: …". */
 export class UnreadableFileError extends Error {
   override name = 'UnreadableFileError';
 }
@@ -78,8 +78,7 @@ export function decodeLine(bytes: Uint8Array): string | null {
 
 /**
  * The id of a line, read without parsing it if it begins with `{"id":"`. Null if there is none, or it contains NUL,
- * which PostgreSQL cannot look up. If the line contains `id` twice, the parsed record can have another id. Parsing the
- * line reports both.
+ * which PostgreSQL cannot look up. Of a line with two, parsing can find another one.
  */
 export function lineKey(bytes: Buffer): string | null {
   const plain = startingKey(bytes);

@@ -3,8 +3,8 @@ import { lineParser } from './record-parser.ts';
 import { describeTooLong } from './record-schemas.ts';
 
 /**
- * Creates a function that returns the reasons for which an import would refuse a record. It skips references, since
- * what they name can be published already, and compares unique fields with the records that it has checked before.
+ * Creates a function that returns why an import would refuse a record. It skips references, since what they name can be
+ * published already, and compares unique fields with the records that it has checked before.
  */
 export function recordChecker(): (kind: Kind, record: object) => { field: string; reason: string }[] {
   const parsers = new Map<Kind, ReturnType<typeof lineParser>>();

@@ -18,8 +18,8 @@ const KIB = 1024;
 
 /**
  * The longest line of each kind, in bytes of UTF-8. Each contract repeats its suppliers, and a page holds a hundred
- * records: without a limit, one supplier of 6 MB made a database of 607 MB and pages that no process could hold. The
- * longest lines of real data so far have 3 kB, or 65 kB for solicitations with all notices and questions.
+ * records: one supplier of 6 MB made a database of 607 MB. The longest lines of real data have 3 kB, or 65 kB for
+ * solicitations with all notices and questions.
  */
 export const MAX_LINE_BYTES: Readonly<Record<Kind, number>> = {
   'lead-entities': 256 * KIB,
@@ -62,9 +62,8 @@ export function removalSchema(key: 'id' | 'abbreviation'): object {
 }
 
 /**
- * Creates the function that completes a validated value: fills in what was left out, and normalizes timestamps. Fields
- * are in the schema's order, so that equal records serialize equally. Leaves out `updated_at`, which is not part of a
- * record.
+ * Creates the function that completes a validated value: fills in what was left out, and normalizes timestamps and the
+ * order of fields, so that equal records serialize equally. Leaves out `updated_at`, which is not part of a record.
  */
 export function completerOf({ type, format, properties, items, isSorted }: ImportSchema): (value: unknown) => unknown {
   if (format === 'timestamp') return (value) => (typeof value === 'string' ? parseTimestamp(value) : null);

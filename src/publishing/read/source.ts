@@ -3,7 +3,7 @@ import { open, readdir, realpath, stat } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
 import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { ImportRefusedError, type Problem } from '../problems.ts';
+import { ImportRefusedError, problemOf, type Problem } from '../problems.ts';
 import { KINDS, type Kind } from '../../kinds.ts';
 import { UnreadableFileError } from './lines.ts';
 
@@ -14,10 +14,7 @@ export interface Source {
   name: string;
   /** Size on disk in bytes, for progress; 0 if unknown. */
   size: number;
-  /**
-   * The uncompressed bytes. Each chunk is valid until the next one is read. `onRead` receives the number of bytes read
-   * from disk since its last call.
-   */
+  /** The uncompressed bytes; a chunk is valid until the next one is read. `onRead` receives numbers of bytes on disk. */
   open(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
 
@@ -32,8 +29,7 @@ const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/s;
 /**
  * The import files of a directory, in dependency order.
  *
- * @throws ImportRefusedError if the directory cannot be read, has no import file, has a kind twice, a file of an
- *   unknown kind or of another format, or an entry that is not a regular file within it.
+ * @throws ImportRefusedError if there are none, a kind is there twice, or a file has another name or is outside of it.
  */
 export async function listSources(directory: string): Promise<Source[]> {
   const names = await readdir(directory).catch((error: unknown) => refuse(directory, whyNoDirectory(directory, error)));
@@ -68,11 +64,7 @@ export async function listSources(directory: string): Promise<Source[]> {
 const FILES = `the files are ${KINDS.join('.ndjson, ')}.ndjson, each optionally .gz`;
 
 function refuse(file: string, reason: string): never {
-  throw new ImportRefusedError([problemOf(file, reason)]);
-}
-
-function problemOf(file: string, reason: string): Problem {
-  return { file: file === '' ? "''" : file, line: null, field: '', reason };
+  throw new ImportRefusedError([problemOf(file === '' ? "''" : file, reason)]);
 }
 
 function whyNoDirectory(directory: string, error: unknown): string {
@@ -101,11 +93,9 @@ function adviceFor(name: string, sources: ReadonlyMap<Kind, Source>): string | n
 }
 
 /**
- * Resolves a file name in a directory, whose path must be free of links. Follows links within the directory, since
- * Kubernetes volumes consist of them. A link that leads out could make any file that the operator can read appear in a
- * report; something other than a file, such as a pipe, may never end.
- *
- * @returns null if it is not a regular file within the directory.
+ * Resolves a file name in a directory, whose path must be free of links; null if it is not a regular file within it.
+ * Kubernetes volumes consist of links. One that leads out could make any file that the operator can read appear in a
+ * report; a pipe may never end.
  */
 export async function findFile(folder: string, name: string): Promise<{ path: string; size: number } | null> {
   const path = await realpath(join(folder, name));

@@ -13,7 +13,7 @@ import type { ImportContext } from '../import-context.ts';
 
 type Departed = Pick<DepartureRow, 'id' | 'owner'>;
 
-/** Records the departures of written records: from each owner that the new row no longer has. */
+/** Records that written records departed from the owners that they no longer have. */
 export async function recordMoves(
   context: ImportContext,
   kind: IndexedKind,

@@ -81,10 +81,9 @@ export class RecordWriter {
   }
 
   /**
-   * Renders stored records again, and writes those whose text changed.
+   * Renders stored records again, and writes those whose text changed. Returns their number.
    *
    * @param isAllowed whether to write a record of this size, in bytes: see `contractBytes`.
-   * @returns the number of records written.
    */
   async rerender(
     keys: Iterable<string>,

@@ -6,13 +6,11 @@ import { keyField, type Kind } from '../../kinds.ts';
 /** `--replace` removes at most this share of a kind unless more is allowed: a truncated file looks like a removal. */
 const MAX_REMOVED_SHARE = 1 / 5;
 
-/** A removal of more than `MAX_REMOVED_SHARE` of a kind by `replace`. */
+/** A removal by `replace` of more than `MAX_REMOVED_SHARE` of the records that were stored. */
 export interface LargeRemoval {
   readonly kind: Kind;
-  /** The file that does not contain the records. */
   readonly file: string;
   readonly removed: number;
-  /** The number of records stored before. */
   readonly stored: number;
 }
 
@@ -46,8 +44,8 @@ interface Removal extends ImportedKind {
  * from the last kind to the first, so that only references that remain in the end prevent a removal.
  *
  * @param kinds in dependency order.
- * @returns the large removals. If they are not allowed, the transaction must be rolled back: what refers to a removed
- *   record was not checked, since a truncated file gives many such problems.
+ * @returns the large removals. If they are not allowed, the transaction must be rolled back: references were not checked,
+ *   since a truncated file gives many problems.
  */
 export async function applyRemovals(
   context: ImportContext,

@@ -17,8 +17,8 @@ import type { RecordOf } from '../read/record-schemas.ts';
 import { getFrom, type ReferenceData } from './references.ts';
 import type { Entry, RowOf, StoredRecord } from './stored-records.ts';
 
-/** The columns that are rendered from a record and what it embeds. `RecordWriter` adds the others. */
-export type RenderedColumns<K extends Kind> = Omit<
+/** The columns that are rendered from a record and what it embeds. */
+type RenderedColumns<K extends Kind> = Omit<
   RowOf<K>,
   'position' | 'line_hash' | 'changed_release' | 'updated_at' | 'updated_release' | 'detail_release'
 >;
@@ -83,16 +83,12 @@ function renderNamedRef(record: NamedRecord): NamedRefRow {
 }
 
 /**
- * The longest contract, with the suppliers and city services that it embeds, in bytes: as long as the longest
- * solicitation, with room for a thousand suppliers of 2 KiB. The names of its lead entity and coop are not counted, so
- * that renaming one of them cannot fail.
+ * The longest contract, with the suppliers and city services that it embeds, in bytes: room for a thousand suppliers of
+ * 2 KiB. The names of its lead entity and coop are not counted, so that renaming one of them cannot fail.
  */
 export const MAX_CONTRACT_BYTES = 2 * 1024 * 1024;
 
-/**
- * The size that {@link MAX_CONTRACT_BYTES} limits, computed without rendering what the contract embeds. A supplier or
- * city service that does not exist counts as nothing: `RecordWriter.check` reports it.
- */
+/** The size that {@link MAX_CONTRACT_BYTES} limits, without rendering what it embeds. What is missing counts as nothing. */
 export function contractBytes(
   record: RecordOf['contracts'],
   { named }: ReferenceData,

@@ -10,9 +10,8 @@ import { getFrom, REFERENCES } from './references.ts';
 import { MAX_CONTRACT_BYTES } from './render-row.ts';
 
 /**
- * Rerenders stored records that embed changed ones: contracts and solicitations with a renamed lead entity, contracts
- * with a renamed coop or city service or a changed supplier, suppliers with a certification whose type changed. Reports
- * contracts that this makes too large, and leaves them unchanged.
+ * Rerenders stored records that embed changed ones, such as contracts with a renamed lead entity. Reports contracts that
+ * this makes too large, and leaves them unchanged.
  *
  * @param published the sources of this import, to name the one that caused a problem.
  * @returns the number of records that changed only because of this.

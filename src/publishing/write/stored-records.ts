@@ -69,10 +69,7 @@ function storedBytes(kind: Kind): RawBuilder<number> {
 /** Keys read at once, of records that are then loaded in batches by size. */
 const KEYS_AT_ONCE = 500;
 
-/**
- * All records of a kind as they were imported, in the bytewise order of their keys, in batches that fit into memory. Call
- * it in a snapshot. Served by the unique index on the key.
- */
+/** All records of a kind as they were imported, in the bytewise order of their keys, in batches. Call it in a snapshot. */
 export async function* readRecords<K extends Kind>(database: Database, kind: K): AsyncGenerator<RecordOf[K][]> {
   const key = sql.ref<string>(keyField(kind));
   for (let last: string | undefined = ''; last !== undefined;) {

@@ -14,9 +14,8 @@ interface Path {
 }
 
 /**
- * Updates which suppliers each lead entity and coop makes visible through a contract. Existing pairs keep the
- * release that added them; new pairs get this one, so that a sync finds a supplier that a contract has added. Reads
- * all contracts, so it is called only if one changed.
+ * Updates which suppliers each lead entity and coop makes visible through a contract. New pairs get this release, so that
+ * a sync finds a supplier that a contract has added. Reads all contracts, so it is called only if one changed.
  */
 export async function updateSupplierVisibility(context: ImportContext): Promise<void> {
   const { database, release } = context;
