@@ -1,10 +1,10 @@
+import { readFileSync } from 'node:fs';
 import type { Config, DatabaseConfig } from '../config.ts';
 import { byEngine, pathOf } from '../database/configured.ts';
 import type { Clock } from '../timestamp.ts';
 import { within, type Finding, fail, ok, warn } from './finding.ts';
 import { checkPrimary, type PrimaryState, checkReplica } from './postgres.ts';
 import { checkRedis } from './redis.ts';
-import { checkSharedPort } from './shared-port.ts';
 import { checkFiles, checkSqlite } from './sqlite.ts';
 import ipaddr from 'ipaddr.js';
 import { displayUrlOf } from '../printable.ts';
@@ -56,7 +56,7 @@ export async function runChecks(
   const others = [...replica, ...(await redis)];
   // Last, since it blocks this thread, during which the timeouts of other checks would pass.
   const damage = files === null ? [] : await checkFiles(files, isFull);
-  return [...checkSettings(config), ...checkSharedPort(config), ...found, ...damage, ...index, ...others];
+  return [...checkSettings(config), ...found, ...damage, ...index, ...others];
 }
 
 /** Reports valid settings that may be unintended; reading them has already refused invalid ones. */
@@ -78,7 +78,30 @@ function checkSettings(config: Config): Finding[] {
     const message = `PDS_TRUSTED_PROXIES has ${everyone.join(', ')}: any client can forge its address`;
     findings.push(warn(about, message, 'List only the addresses of your proxies.'));
   }
+  if (config.reusePort && redisUrl === null) {
+    const message =
+      'PDS_REUSE_PORT without PDS_REDIS_URL: each process counts requests by itself, so a partner can use its limit ' +
+      'once per process';
+    findings.push(warn(about, message, 'Set PDS_REDIS_URL, or divide the limits by the number of processes.'));
+  }
+  if (config.reusePort && readKernelSetting() === '0') {
+    const message = `${KERNEL_SETTING} is 0: connections that a process has not accepted when it stops are reset`;
+    const advice = 'Set it to 1, in a file in /etc/sysctl.d (docs/operators/several-processes.md).';
+    findings.push(warn(about, message, advice));
+  }
   const counting = redisUrl === null ? 'rate limits counted by each service' : 'rate limits counted in Redis';
   const ports = `API at ${host}:${port}, admin server at ${adminHost}:${adminPort}`;
   return [ok(about, `environment ${environment}, ${ports}, ${counting}`), ...findings];
+}
+
+/** Of Linux 5.14 and newer, for IPv6 too. */
+const KERNEL_SETTING = 'net.ipv4.tcp_migrate_req';
+
+/** Null if the system does not have it. */
+function readKernelSetting(): string | null {
+  try {
+    return readFileSync(`/proc/sys/${KERNEL_SETTING.replaceAll('.', '/')}`, 'utf8').trim();
+  } catch {
+    return null;
+  }
 }

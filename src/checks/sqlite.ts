@@ -6,11 +6,11 @@ import { DatabaseUnavailableError, type OpenDatabase } from '../database/databas
 import { listNamedFiles } from '../database/event-log.ts';
 import { catalogPath, largestCatalogBytes, listCatalogFiles } from '../database/sqlite/file-names.ts';
 import {
+  findDamage,
   reasonNotUsable,
   refuseLoneFiles,
   freeBytes,
   SMALL_BYTES,
-  SqliteConnection,
 } from '../database/sqlite/sqlite-files.ts';
 import type { Clock } from '../timestamp.ts';
 import { checkContents, EMPTY_ADVICE } from './contents.ts';
@@ -20,9 +20,6 @@ const about = 'database';
 
 /** Of the catalog's size: an import needs as much as the copy grows to. */
 const ROOM_SHARE = 1.25;
-
-/** Reported for each damaged file. */
-const MAX_PROBLEMS = 3;
 
 const UNUSABLE_ADVICE = 'Fix this first: neither servers nor commands can use the database.';
 
@@ -115,19 +112,6 @@ async function listUsedFiles(path: string): Promise<string[]> {
     return name === null ? [path] : [path, catalogPath(path, name)];
   } catch {
     return [path];
-  }
-}
-
-function findDamage(file: string, pragma: 'quick_check' | 'integrity_check'): string | null {
-  try {
-    using connection = new SqliteConnection(file, { readOnly: true });
-    const problems = connection
-      .prepare(`pragma ${pragma}(${MAX_PROBLEMS})`)
-      .all()
-      .map((row) => String(row[pragma]));
-    return problems.join() === 'ok' ? null : problems.join('; ').replaceAll(/\*{3} .*? \*{3}\s*|\n/g, '');
-  } catch (error) {
-    return (error as Error).message;
   }
 }
 

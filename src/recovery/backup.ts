@@ -9,7 +9,7 @@ import { readSchemaState } from '../database/migrations/migrator.ts';
 import { LAST_BACKUP, storeSetting } from '../database/rows.ts';
 import { createFolder, digestFile, syncToDisk } from '../database/sqlite/durable-files.ts';
 import { catalogPath } from '../database/sqlite/file-names.ts';
-import { freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
+import { findDamage, freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
 import { openForRecovery } from '../database/open.ts';
 import { openSqlite, openStaged } from '../database/sqlite/sqlite.ts';
 import { firstRow } from '../database/statement.ts';
@@ -153,7 +153,8 @@ async function checkBoth(files: BackupManifestFiles, { onProgress }: BackupOptio
   let doneBytes = 0;
   const check = async (group: keyof BackupManifestFiles) => {
     onProgress?.('checking', doneBytes, totalBytes);
-    refuseDamaged(files[group]);
+    const damage = findDamage(files[group], 'integrity_check');
+    if (damage !== null) throw new OperatorError(`the copy is damaged, and the database may be too: ${damage}`);
     const sha256 = await digestFile(files[group], (more) => {
       doneBytes += more;
       onProgress?.('checking', doneBytes, totalBytes);
@@ -163,14 +164,3 @@ async function checkBoth(files: BackupManifestFiles, { onProgress }: BackupOptio
   return { catalog: await check('catalog'), access: await check('access') };
 }
 
-/** Opened as immutable, so that SQLite creates no WAL beside it. */
-function refuseDamaged(file: string): void {
-  using copy = new SqliteConnection(`${pathToFileURL(file).href}?immutable=1`, { readOnly: true });
-  const problems = copy
-    .prepare('pragma integrity_check(3)')
-    .all()
-    .map((row) => String(row['integrity_check']));
-  if (problems.join() !== 'ok') {
-    throw new OperatorError(`the copy is damaged, and the database may be too: ${problems.join('; ')}`);
-  }
-}

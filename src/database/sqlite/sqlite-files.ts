@@ -109,6 +109,18 @@ export function freeBytes(file: string): number {
 /** Below this the disk counts as full: SQLite's WAL indexes alone need about as much. */
 const MIN_FREE_BYTES = 64 * 1024;
 
+/** The first three problems that SQLite finds in the structure of a file; null if there are none. */
+export function findDamage(file: string, pragma: 'quick_check' | 'integrity_check'): string | null {
+  try {
+    using connection = new SqliteConnection(file, { readOnly: true });
+    const found = connection.prepare(`pragma ${pragma}(3)`).all();
+    const problems = found.map((row) => String(row[pragma])).join('; ');
+    return problems === 'ok' ? null : problems.replaceAll(/\*{3} .*? \*{3}\s*|\n/g, '');
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
 /**
  * Describes a SQLite error for operators, and what to do; null for any other error.
  *
