@@ -7,7 +7,7 @@ import {
   type TextsQuery,
   DatabaseUnavailableError,
 } from '../database.ts';
-import { copyIntoPostgres, poolWithCopy } from './postgres-copy.ts';
+import { copyIntoPostgres } from './postgres-copy.ts';
 import { createPool, runAndRelease, ServerPool } from './server-pool.ts';
 import { nameTimedOut } from './postgres-errors.ts';
 import { ReadRouter } from './read-router.ts';
@@ -55,7 +55,7 @@ export function openPostgresForCommands(url: string): OpenDatabase {
     idleTimeoutMillis: IDLE_CONNECTION_MS,
     types,
   });
-  const kysely = openKysely(poolWithCopy(pool));
+  const kysely = openKysely(pool);
   const opened = openDatabase(kysely, {
     query: async (statement) => runAndRelease(await pool.connect(), statement),
     readRevision: () => readRevision(kysely),
