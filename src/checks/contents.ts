@@ -12,7 +12,8 @@ import { fail, ok, warn, type Finding } from './finding.ts';
 import { openForLongReads, openForServing } from '../database/open.ts';
 import { lacksTerms } from '../index/lacks-terms.ts';
 import type { OnProgress } from '../database/catalog-lock.ts';
-import { firstRow } from '../database/statement.ts';
+import { countRows } from '../database/rows.ts';
+import { firstRow, readValue } from '../database/statement.ts';
 import { FAULTS, verifyIndex, verifySample, type IndexFindings } from './verify-index.ts';
 
 /** Synchronized clocks differ by less. */
@@ -89,13 +90,10 @@ async function checkTimeline(database: Database): Promise<Finding[]> {
 }
 
 /** The timestamp of the last release in the log, if the catalog lacks it and no reset followed; otherwise null. */
-async function findUnpublished(database: Database): Promise<string | null> {
-  const { rows } = await sql<{ at: string }>`select at from access.events as event where partner_id is null
+function findUnpublished(database: Database): Promise<string | null> {
+  return readValue(database, sql`select at as value from access.events as event where partner_id is null
     and not exists (select 1 from access.events as later where later.partner_id is null and later.at > event.at)
-    and what = 'release' and not exists (select 1 from catalog.releases where number = event.release)`.execute(
-    database.kysely,
-  );
-  return rows[0]?.at ?? null;
+    and what = 'release' and not exists (select 1 from catalog.releases where number = event.release)`);
 }
 
 async function checkLastEvent(database: Database, clock: Clock): Promise<Finding> {
@@ -118,10 +116,8 @@ async function checkFeed(database: Database): Promise<Finding> {
   const wrong = (await findFeedProblem(database)) && (await findFeedProblem(database));
   if (wrong !== null)
     return fail(about, wrong, 'Run "pds recover": each client of the feed then gets every record once.');
-  const { rows } = await sql<{ departures: number }>`select count(*) as departures from catalog.departures`.execute(
-    database.kysely,
-  );
-  return ok(about, `${firstRow(rows).departures} removals are stored for clients of the feed`);
+  const departures = await countRows(database, 'catalog.departures');
+  return ok(about, `${departures} removals are stored for clients of the feed`);
 }
 
 async function findFeedProblem({ kysely }: Database): Promise<string | null> {

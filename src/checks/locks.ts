@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { inTransaction, type Database } from '../database/database.ts';
 import { LOCK_TIMEOUT } from '../database/postgres/postgres-errors.ts';
-import { firstRow } from '../database/statement.ts';
+import { readValue } from '../database/statement.ts';
 import { printable } from '../printable.ts';
 import { fail, type Finding } from './finding.ts';
 
@@ -41,8 +41,9 @@ export async function findBlockers(database: Database): Promise<Finding[]> {
   if (tables.length === 0) return [];
   const seen: Blocked[] = [];
   try {
-    await inTransaction(database, async ({ kysely }) => {
-      const { pid } = firstRow((await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(kysely)).rows);
+    await inTransaction(database, async (transaction) => {
+      const { kysely } = transaction;
+      const pid = await readValue<number>(transaction, sql`select pg_backend_pid() as value`);
       await sql`set local lock_timeout = ${sql.lit(WAIT_MS)}`.execute(kysely);
       const names = sql.join(tables.map((table) => sql.table(table)));
       const locking = sql`lock table ${names} in access share mode`.execute(kysely).then(() => true);
@@ -67,9 +68,8 @@ async function listReadableTables({ kysely }: Database): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function readBlocked({ kysely }: Database, pid: number): Promise<Blocked> {
-  const { rows: waited } = await sql<{ table: string }>`
-    select relation::regclass::text as table from pg_locks where pid = ${pid} and not granted`.execute(kysely);
+async function readBlocked(database: Database, pid: number | null): Promise<Blocked> {
+  const waited = sql`select relation::regclass::text as value from pg_locks where pid = ${pid} and not granted`;
   const { rows: blockers } = await sql<Blocker>`
     with recursive waiting (pid) as (
       select ${pid}::integer union select unnest(pg_blocking_pids(waiting.pid)) from waiting)
@@ -77,8 +77,8 @@ async function readBlocked({ kysely }: Database, pid: number): Promise<Blocked> 
       to_char(xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since,
       left(query, ${MAX_QUERY_LENGTH}) as query
     from waiting join pg_stat_activity using (pid)
-    where cardinality(pg_blocking_pids(pid)) = 0 order by since, pid`.execute(kysely);
-  return { table: waited[0]?.table ?? 'a table', blockers };
+    where cardinality(pg_blocking_pids(pid)) = 0 order by since, pid`.execute(database.kysely);
+  return { table: (await readValue<string>(database, waited)) ?? 'a table', blockers };
 }
 
 function describe({ table, blockers }: Blocked): Finding[] {

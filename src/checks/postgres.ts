@@ -3,6 +3,7 @@ import type { Environment } from '../config.ts';
 import type { Database } from '../database/database.ts';
 import { SERVING_SETTINGS } from '../database/postgres/postgres.ts';
 import { readRevision, timestampOf, type Revision } from '../database/revision.ts';
+import { readValue } from '../database/statement.ts';
 import type { Clock } from '../timestamp.ts';
 import { readAbilities, type TablePrivilege, onPostgres } from './postgres-server.ts';
 import { checkContents, CLOCK_TOLERANCE_MS } from './contents.ts';
@@ -76,12 +77,11 @@ async function checkConnectionSettings(about: string, { kysely }: Database): Pro
 }
 
 /** Compares the server's clock with ours, within the precision that the query's duration allows. */
-async function checkSkew({ kysely }: Database, clock: Clock): Promise<Finding> {
+async function checkSkew(database: Database, clock: Clock): Promise<Finding> {
   const startedAtMs = clock();
-  const { rows } = await sql<{ ms: number }>`
-    select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(kysely);
+  const query = sql`select (extract(epoch from clock_timestamp()) * 1000)::bigint as value`;
+  const theirs = (await readValue<number>(database, query)) ?? startedAtMs;
   const receivedAtMs = clock();
-  const theirs = rows[0]?.ms ?? startedAtMs;
   const skewMs = Math.max(startedAtMs - theirs, theirs - receivedAtMs, 0);
   if (skewMs <= CLOCK_TOLERANCE_MS) return ok('clock', "this machine's and PostgreSQL's clocks agree within a second");
   const message = `this machine's and PostgreSQL's clocks are ${(skewMs / 1_000).toFixed(1)} seconds apart`;
@@ -113,14 +113,12 @@ function listed(lacks: readonly TablePrivilege[]): string {
 }
 
 /** Identifies a database and its replicas, and no other; null if this role cannot read it. */
-async function readIdentity({ kysely }: Database): Promise<string | null> {
-  const { rows: allowed } = await sql<{ ok: boolean }>`
-    select has_function_privilege('pg_control_system()', 'execute') as ok`.execute(kysely);
-  if (allowed[0]?.ok !== true) return null;
-  const { rows } = await sql<{ identity: string }>`
-    select concat_ws('/', (select system_identifier from pg_control_system()), oid) as identity
-    from pg_catalog.pg_database where datname = current_database()`.execute(kysely);
-  return rows[0]?.identity ?? null;
+async function readIdentity(database: Database): Promise<string | null> {
+  const isAllowed = sql`select has_function_privilege('pg_control_system()', 'execute') as value`;
+  if ((await readValue<boolean>(database, isAllowed)) !== true) return null;
+  return readValue(database, sql`
+    select concat_ws('/', (select system_identifier from pg_control_system()), oid) as value
+    from pg_catalog.pg_database where datname = current_database()`);
 }
 
 /** How long a replica can take to reach the primary's earlier revision. */
@@ -136,13 +134,13 @@ export function checkReplica(url: string, primary: PrimaryState | null): Promise
 }
 
 async function findMismatch(about: string, database: Database, primary: PrimaryState | null): Promise<Finding | null> {
-  const { rows } = await sql<{ standby: boolean }>`select pg_is_in_recovery() as standby`.execute(database.kysely);
+  const isStandby = await readValue<boolean>(database, sql`select pg_is_in_recovery() as value`);
   const identity = await readIdentity(database);
   if (primary?.identity != null && identity !== null && identity !== primary.identity) {
     const advice = 'Correct or remove PDS_REPLICA_URL: it would serve other data.';
     return fail(about, 'it is a replica of a different database', advice);
   }
-  if (rows[0]?.standby !== true) {
+  if (isStandby !== true) {
     const advice = 'Remove PDS_REPLICA_URL. If it was promoted, set PDS_DATABASE_URL to it and run "pds recover".';
     return fail(about, 'it is not a replica: it accepts writes', advice);
   }

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { inSnapshot, type Database } from '../database/database.ts';
+import { readValue } from '../database/statement.ts';
 import { BlockBuilder, type StoredEntry } from '../index/write/block-builder.ts';
 import { indexTable, readIndexedRows } from '../index/write/indexed-rows.ts';
 import { placementCheck, readLayout, type LayoutBlock, countRecords } from '../index/write/rebuild-index.ts';
@@ -89,13 +90,11 @@ export async function verifySample(database: Database): Promise<IndexFindings[]>
 /** A range of a block's positions: from the first up to the second. */
 type Part = readonly [from: number, to: number];
 
-async function choosePart({ kysely }: Database, kind: IndexedKind, { number }: LayoutBlock): Promise<Part> {
+async function choosePart(database: Database, kind: IndexedKind, { number }: LayoutBlock): Promise<Part> {
   const start = number * BLOCK_SIZE;
-  const { rows } = await sql<{ last: number | null }>`select max(position) as last
-    from ${sql.table(`catalog.${kind}`)} where position >= ${start} and position < ${start + BLOCK_SIZE}`.execute(
-    kysely,
-  );
-  const used = (rows[0]?.last ?? start) - start + 1;
+  const last = sql`select max(position) as value from ${sql.table(`catalog.${kind}`)}
+    where position >= ${start} and position < ${start + BLOCK_SIZE}`;
+  const used = ((await readValue<number>(database, last)) ?? start) - start + 1;
   const from = randomBelow(Math.max(1, used - SAMPLE_POSITIONS + 1));
   // Includes the positions after the last record, which must be empty.
   return [from, from + SAMPLE_POSITIONS >= used ? BLOCK_SIZE : from + SAMPLE_POSITIONS];

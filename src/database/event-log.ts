@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { addMilliseconds, EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { inTransaction, type Database } from './database.ts';
-import { firstRow } from './statement.ts';
+import { readValue } from './statement.ts';
 import type { EventRow } from './tables.ts';
 
 /** A watermark is 1 ms after an event: at this distance no `updated_at` equals one, and it is before the next event. */
@@ -29,8 +29,8 @@ export async function lockLog(transaction: Database, clock: Clock, after = EPOCH
   // A statement of its own: one that waited for the lock would still read what was there before.
   if (engine === 'postgres') await sql`select pg_advisory_xact_lock(${LOG_LOCK}::bigint)`.execute(kysely);
   else await sql`update access.events set at = at where false`.execute(kysely);
-  const { rows } = await sql<{ last: string | null }>`select max(at) as last from access.events`.execute(kysely);
-  const earliest = addMilliseconds(latestOf(firstRow(rows).last ?? EPOCH, after), MIN_DISTANCE_MS);
+  const last = await readValue<string>(transaction, sql`select max(at) as value from access.events`);
+  const earliest = addMilliseconds(latestOf(last ?? EPOCH, after), MIN_DISTANCE_MS);
   return latestOf(formatTimestamp(clock()), earliest);
 }
 
@@ -46,12 +46,8 @@ export async function appendEvent(transaction: Database, at: string, event: NewE
   );
 }
 
-async function readLoggedRelease({ kysely }: Database): Promise<number> {
-  const { rows } = await sql<{ release: number }>`select coalesce(
-    (select release from access.events where partner_id is null order by at desc limit 1), 0) as release`.execute(
-    kysely,
-  );
-  return firstRow(rows).release;
+async function readLoggedRelease(database: Database): Promise<number> {
+  return (await findLastRelease(database))?.release ?? 0;
 }
 
 /** The next number of a release or reset. The lock of imports keeps others from taking it. */
@@ -60,11 +56,8 @@ export async function nextReleaseNumber(database: Database): Promise<number> {
 }
 
 /** The number of the last release in the catalog; 0 before the first. */
-export async function readPublishedNumber({ kysely }: Database): Promise<number> {
-  const { rows } = await sql<{ last: number }>`select coalesce(max(number), 0) as last from catalog.releases`.execute(
-    kysely,
-  );
-  return firstRow(rows).last;
+export async function readPublishedNumber(database: Database): Promise<number> {
+  return (await readValue<number>(database, sql`select max(number) as value from catalog.releases`)) ?? 0;
 }
 
 /** A release or reset. On SQLite it names a catalog, unless it came before the first release. */
@@ -89,17 +82,14 @@ export async function findLastRelease(database: Database): Promise<ReleaseEvent 
 }
 
 /** The timestamp of the last release in the catalog; the epoch before the first. */
-export async function readPublishedAt({ kysely }: Database): Promise<string> {
-  const { rows } = await sql<{ last: string | null }>`select max(at) as last from catalog.releases`.execute(kysely);
-  return firstRow(rows).last ?? EPOCH;
+export async function readPublishedAt(database: Database): Promise<string> {
+  return (await readValue<string>(database, sql`select max(at) as value from catalog.releases`)) ?? EPOCH;
 }
 
 /** The timestamp of the last event; the epoch before the first. The catalog of a restored database can be later. */
 export async function readLastEvent(database: Database): Promise<string> {
-  const { rows } = await sql<{ last: string | null }>`select max(at) as last from access.events`.execute(
-    database.kysely,
-  );
-  return latestOf(firstRow(rows).last ?? EPOCH, await readPublishedAt(database));
+  const last = await readValue<string>(database, sql`select max(at) as value from access.events`);
+  return latestOf(last ?? EPOCH, await readPublishedAt(database));
 }
 
 /**
@@ -111,7 +101,7 @@ export async function readLastEvent(database: Database): Promise<string> {
  * @returns the number of that release or reset; 0 if there is none.
  */
 export function pruneLog(database: Database, before: string, keptFiles: number): Promise<number> {
-  return inTransaction(database, async ({ kysely }) => {
+  return inTransaction(database, async (transaction) => {
     const isOld = sql`partner_id is null and at < ${before} and at <= coalesce((select min(at) from (
       select max(at) as at from access.events where partner_id is null and file is not null
       group by file order by max(at) desc limit ${keptFiles}) as kept), ${before})`;
@@ -122,9 +112,8 @@ export function pruneLog(database: Database, before: string, keptFiles: number):
           where later.what = 'scope' and later.partner_id = event.partner_id and later.at > event.at))
         and (what <> 'scope' or narrows is null or exists (select 1 from access.events as later
           where later.what = 'scope' and later.partner_id = event.partner_id and later.at > event.at
-            and later.narrows is not null))`.execute(kysely);
-    const { rows } = await sql<{ release: number }>`select release from access.events
-      where ${isOld} order by at desc limit 1`.execute(kysely);
-    return rows[0]?.release ?? 0;
+            and later.narrows is not null))`.execute(transaction.kysely);
+    const oldest = sql`select release as value from access.events where ${isOld} order by at desc limit 1`;
+    return (await readValue<number>(transaction, oldest)) ?? 0;
   });
 }

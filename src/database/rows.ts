@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import { keyField, TABLE_OF, type Kind } from '../kinds.ts';
 import type { Database } from './database.ts';
-import { isOneOf } from './statement.ts';
+import { isOneOf, readValue } from './statement.ts';
 import type { Tables } from './tables.ts';
 
 /** Inserts rows with a new key (`isNew`), on PostgreSQL by COPY; replaces the others. All must have the same columns. */
@@ -63,6 +63,10 @@ function* valuesOf(rows: readonly object[]): Generator<unknown[]> {
   for (const row of rows) yield columns.map((column) => (row as Readonly<Record<string, unknown>>)[column]);
 }
 
+export async function countRows(database: Database, table: keyof Tables): Promise<number> {
+  return (await readValue<number>(database, sql`select count(*) as value from ${sql.table(table)}`)) ?? 0;
+}
+
 /** Deletes the rows with these keys. */
 export async function deleteRows(
   { engine, kysely }: Database,
@@ -94,9 +98,8 @@ export function* inBatches<T>(items: readonly T[], size = 500): Generator<T[]> {
 }
 
 /** The value of a row of `access.settings`; null if there is none. */
-export async function readStoredSetting({ kysely }: Database, name: string): Promise<string | null> {
-  const { rows } = await sql<{ value: string }>`select value from access.settings where name = ${name}`.execute(kysely);
-  return rows[0]?.value ?? null;
+export function readStoredSetting(database: Database, name: string): Promise<string | null> {
+  return readValue(database, sql`select value from access.settings where name = ${name}`);
 }
 
 /** Adds or replaces a row of `access.settings`. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import type { Engine, ParameterValues } from './database.ts';
+import type { Database, Engine, ParameterValues } from './database.ts';
 import type { Tables } from './tables.ts';
 
 /** A server uses fewer. Each PostgreSQL connection caches them too. */
@@ -129,6 +129,12 @@ export function bindParameters(engine: Engine, { parameterNames }: Statement, va
     if (value === undefined) throw new Error(`no value for "${name}"`);
     return engine === 'sqlite' && typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
   });
+}
+
+/** The column `value` of the first row; null if there is none. */
+export async function readValue<T>({ kysely }: Pick<Database, 'kysely'>, query: RawBuilder<unknown>): Promise<T | null> {
+  const [row] = (await query.execute(kysely)).rows as { value: T }[];
+  return row?.value ?? null;
 }
 
 /** The row of a statement that always returns at least one. */

@@ -1,12 +1,11 @@
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { sql } from 'kysely';
 import type { OnProgress } from '../database/catalog-lock.ts';
 import { inSnapshot, type Database } from '../database/database.ts';
 import { readPublishedAt } from '../database/event-log.ts';
 import { createFolder } from '../database/sqlite/durable-files.ts';
-import { firstRow } from '../database/statement.ts';
+import { countRows } from '../database/rows.ts';
 import { KINDS, TABLE_OF, type Kind } from '../kinds.ts';
 import { describeTooLong } from '../publishing/read/record-schemas.ts';
 import { readRecords } from '../publishing/write/stored-records.ts';
@@ -27,7 +26,7 @@ export async function exportCatalog(database: Database, target: string, onProgre
     inSnapshot(database, async (snapshot) => {
       const published = await readPublishedAt(snapshot);
       let total = 0;
-      for (const kind of KINDS) total += await countRecords(snapshot, kind);
+      for (const kind of KINDS) total += await countRows(snapshot, `catalog.${TABLE_OF[kind]}`);
       const kinds: Partial<Record<Kind, number>> = {};
       const notes: string[] = [];
       let done = 0;
@@ -53,12 +52,6 @@ export async function exportCatalog(database: Database, target: string, onProgre
       return { publishedAt: published === EPOCH ? null : published, kinds, notes };
     }),
   );
-}
-
-async function countRecords({ kysely }: Database, kind: Kind): Promise<number> {
-  const { rows } = await sql<{ records: number }>`select count(*) as records
-    from ${sql.table(`catalog.${TABLE_OF[kind]}`)}`.execute(kysely);
-  return firstRow(rows).records;
 }
 
 /** Leaves out what an import fills in: with it, a line could be longer than an import accepts. */

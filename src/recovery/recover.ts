@@ -8,6 +8,7 @@ import { hasTimelineChanged, hasTimelines, LOSS, readTimeline, recordTimeline } 
 import { EPOCH, type Clock } from '../timestamp.ts';
 import { lacksTerms } from '../index/lacks-terms.ts';
 import { rebuildIndex, type RebuiltKind } from '../index/write/rebuild-index.ts';
+import { readValue } from '../database/statement.ts';
 import { vacuum } from '../database/vacuum.ts';
 import type { WorkHooks } from '../database/catalog-lock.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -104,11 +105,10 @@ export async function recordPromotion(database: OpenDatabase, clock: Clock): Pro
 const PROMOTE = 'promote';
 
 /** The newest timestamp of an event of a partner or key, or of an audit entry. Migrations and promotions do not count. */
-async function readNewestTrace({ kysely }: Database): Promise<string | null> {
-  const { rows } = await sql<{ newest: string | null }>`select max(at) as newest from (
+function readNewestTrace(database: Database): Promise<string | null> {
+  return readValue(database, sql`select max(at) as value from (
     select max(at) as at from access.events where partner_id is not null
-    union all select max(at) from access.audit where action not in ('migrate', ${PROMOTE})) as traces`.execute(kysely);
-  return rows[0]?.newest ?? null;
+    union all select max(at) from access.audit where action not in ('migrate', ${PROMOTE})) as traces`);
 }
 
 /**

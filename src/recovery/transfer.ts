@@ -6,8 +6,7 @@ import { inTransaction, type Database, type OpenDatabase } from '../database/dat
 import { lockLog } from '../database/event-log.ts';
 import { prepareSchema } from '../database/migrations/migrator.ts';
 import { recordTimeline } from '../database/postgres/timeline.ts';
-import { insertRows } from '../database/rows.ts';
-import { firstRow } from '../database/statement.ts';
+import { countRows, insertRows } from '../database/rows.ts';
 import type { Tables } from '../database/tables.ts';
 import { OperatorError } from '../operator-error.ts';
 import { vacuum } from '../database/vacuum.ts';
@@ -61,12 +60,7 @@ async function copyTables(
   // Later tables refer to earlier ones.
   for (const { table } of tables.toReversed()) await sql`delete from ${sql.table(table)}`.execute(into.kysely);
   let total = 0;
-  for (const { table } of tables) {
-    const { rows } = await sql<{ count: number }>`select count(*) as count from ${sql.table(table)}`.execute(
-      from.kysely,
-    );
-    total += firstRow(rows).count;
-  }
+  for (const { table } of tables) total += await countRows(from, table);
   const copied: Record<string, number> = {};
   let done = 0;
   for (const described of tables) {

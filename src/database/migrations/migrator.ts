@@ -7,11 +7,9 @@ import { writeAuditEntry } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase, SchemaVersionError } from '../database.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
-import { firstRow } from '../statement.ts';
+import { readValue } from '../statement.ts';
 import { ledgerStatement, type TableGroup } from './schema.ts';
 import { OLDEST_VERSION, SCHEMAS } from './schemas.ts';
-
-export { SCHEMAS } from './schemas.ts';
 
 const GROUPS: readonly TableGroup[] = ['catalog', 'access'];
 
@@ -154,13 +152,11 @@ export async function upgradeDraft(draft: Database, clock: Clock, options: Migra
 const UPGRADE_MS = 3_600_000;
 
 /** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
-async function wasJustUpgraded({ kysely }: Database, clock: Clock): Promise<boolean> {
+async function wasJustUpgraded(database: Database, clock: Clock): Promise<boolean> {
   const { number, upgrade } = SCHEMAS.access;
-  if (upgrade === null) return false;
   const since = formatTimestamp(clock() - UPGRADE_MS);
-  const { rows } = await sql<{ name: string }>`select name from access.migrations
-    where number = ${number} and applied_at > ${since}`.execute(kysely);
-  return rows[0]?.name === upgrade.name;
+  const name = sql`select name as value from access.migrations where number = ${number} and applied_at > ${since}`;
+  return upgrade !== null && (await readValue(database, name)) === upgrade.name;
 }
 
 async function runMigration(
@@ -290,9 +286,7 @@ async function lastApplied(database: Database, group: TableGroup): Promise<numbe
       `the ${group} of the database holds another service's tables: check PDS_DATABASE_URL. Nothing was changed`,
     );
   }
-  const { rows: newest } = await sql<{ number: number | null }>`select max(number) as number
-    from ${sql.table(`${group}.migrations`)}`.execute(database.kysely);
-  return firstRow(newest).number;
+  return readValue(database, sql`select max(number) as value from ${sql.table(`${group}.migrations`)}`);
 }
 
 /**

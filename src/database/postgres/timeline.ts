@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../database.ts';
 import { readLastEvent } from '../event-log.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
+import { readValue } from '../statement.ts';
 
 const TIMELINE = 'history';
 
@@ -18,20 +19,20 @@ export function hasTimelines({ engine }: Database): boolean {
  */
 export async function readTimeline(database: Database): Promise<string | null> {
   if (!hasTimelines(database)) return null;
-  const { kysely } = database;
-  const { rows: allowed } = await sql<{ ok: boolean }>`select not pg_is_in_recovery()
-    and has_function_privilege('pg_control_system()', 'execute')
-    and has_function_privilege('pg_current_wal_lsn()', 'execute')
-    and has_function_privilege('pg_walfile_name(pg_lsn)', 'execute') as ok`.execute(kysely);
+  const isAllowed = await readValue<boolean>(
+    database,
+    sql`select not pg_is_in_recovery() and has_function_privilege('pg_control_system()', 'execute')
+      and has_function_privilege('pg_current_wal_lsn()', 'execute')
+      and has_function_privilege('pg_walfile_name(pg_lsn)', 'execute') as value`,
+  );
   // PostgreSQL checks function privileges before the statement begins, whatever its conditions.
-  if (allowed[0]?.ok !== true) return null;
-  const { rows } = await sql<{ timeline: string }>`select concat_ws('/',
+  if (isAllowed !== true) return null;
+  return readValue(database, sql`select concat_ws('/',
     (select system_identifier from pg_control_system()),
     -- The first eight digits of a WAL file's name are its timeline ID.
     left(pg_walfile_name(pg_current_wal_lsn()), 8),
     (select oid from pg_catalog.pg_database where datname = current_database()),
-    'access.events'::regclass::oid) as timeline`.execute(kysely);
-  return rows[0]?.timeline ?? null;
+    'access.events'::regclass::oid) as value`);
 }
 
 export function readRecordedTimeline(database: Database): Promise<string | null> {
@@ -62,16 +63,15 @@ export interface Loss {
 /** Records, until `pds recover`, that changes which a service had read are lost: the first service that notices it. */
 export async function recordLoss(database: Database, noticedAt: string): Promise<void> {
   if (!hasTimelines(database)) return;
-  const { kysely } = database;
   // A promoted server knows the last transaction that it received; nothing else knows that of a restored one.
-  const { rows } = await sql<{ replayed: string | null }>`select
-    to_char(pg_last_xact_replay_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as replayed`.execute(
-    kysely,
+  const replayed = await readValue<string>(
+    database,
+    sql`select to_char(pg_last_xact_replay_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as value`,
   );
-  const loss: Loss = { noticedAt, since: rows[0]?.replayed ?? (await readLastEvent(database)) };
+  const loss: Loss = { noticedAt, since: replayed ?? (await readLastEvent(database)) };
   // The conflict has no target: the role of a service could not update it.
   await sql`insert into access.settings (name, value) values (${LOSS}, ${JSON.stringify(loss)})
-    on conflict do nothing`.execute(kysely);
+    on conflict do nothing`.execute(database.kysely);
 }
 
 /** The loss that was noticed since the last reset; null if there was none. */

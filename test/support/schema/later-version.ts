@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { SCHEMAS } from '../../../src/database/migrations/migrator.ts';
+import { SCHEMAS } from '../../../src/database/migrations/schemas.ts';
 import { statementsOf, type GroupSchema } from '../../../src/database/migrations/schema.ts';
 
 // A version after this one, whose tables differ a little: the tests of upgrades migrate to it.
