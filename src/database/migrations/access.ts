@@ -1,19 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { statementsOf, type GroupSchema } from './schema.ts';
 
-/** `partner_id` is null in releases and resets. Most logs have no reset, which must not mean reading all releases. */
-const log = (partners: string): string => `
-create table access.events (
-  at TEXT primary key, token TEXT not null, what TEXT not null, partner_id bigint references ${partners} (id),
-  narrows TEXT, release bigint not null, file text, made_from bigint);
-index access.events (at) where partner_id is null;
-index access.events (what, at) where partner_id is null;
-index access.events (partner_id, at) where what = 'scope';
-index access.events (partner_id, what, at) where narrows is not null;
-`;
-
 // SQLite's foreign keys stay within one file and name no schema. Cursors are authenticated with a secret that is stored
-// with the data, so that every process accepts the same ones, also after a restart.
+// with the data, so that every process accepts the same ones, also after a restart. Events have an index by `what`, since
+// most logs have no reset, which must not mean reading all releases.
 const tables = (partners: string): string => `
 create table access.settings (name TEXT primary key, value text not null);
 insert into access.settings (name, value) values ('cursor_secret', '${randomBytes(32).toString('hex')}');
@@ -36,7 +26,14 @@ create table access.audit (
   id IDENTITY, at TEXT not null, actor TEXT not null, action TEXT not null, partner TEXT, key_id TEXT,
   details text not null);
 index access.audit (at);
-${log(partners)}`;
+create table access.events (
+  at TEXT primary key, token TEXT not null, what TEXT not null, partner_id bigint references ${partners} (id),
+  narrows TEXT, release bigint not null, file text, made_from bigint);
+index access.events (at) where partner_id is null;
+index access.events (what, at) where partner_id is null;
+index access.events (partner_id, at) where what = 'scope';
+index access.events (partner_id, what, at) where narrows is not null;
+`;
 
 /** The tables of partners, keys and grants. */
 export const accessSchema: GroupSchema = {
