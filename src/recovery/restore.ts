@@ -8,6 +8,7 @@ import { DatabaseUnavailableError, type Database, type OpenDatabase, type Operat
 import { readLastEvent } from '../database/event-log.ts';
 import { migrate, readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
 import { openForRecovery, openForServing } from '../database/open.ts';
+import { countRows } from '../database/rows.ts';
 import { copyCatalog } from '../database/sqlite/catalog-files.ts';
 import { makeLastFolder, makeLike, syncToDisk } from '../database/sqlite/durable-files.ts';
 import {
@@ -92,31 +93,29 @@ export async function restore(path: string, folder: string, options: RestoreOpti
   let doneBytes = 0;
   await verifyFiles(folder, manifest, (bytes) => onProgress?.('checking', (doneBytes += bytes), totalBytes));
   // Lets signals be handled: SQLite statements and file operations here are synchronous.
-  const begin: Begin = async (step) => {
+  const begin: Restoring['begin'] = async (step) => {
     await setImmediate();
     onProgress?.(step, 0, totalBytes);
   };
-  return options.withAccess === true
-    ? restoreAll(path, folder, manifest, options, begin)
-    : restoreCatalog(path, folder, manifest, options, begin);
+  const restoring = { ...options, path, folder, manifest, begin };
+  return options.withAccess === true ? restoreAll(restoring) : restoreCatalog(restoring);
 }
 
-type Begin = (step: 'copying' | 'recovering' | 'replacing') => Promise<void>;
+interface Restoring extends RestoreOptions {
+  readonly path: string;
+  readonly folder: string;
+  readonly manifest: BackupManifest;
+  readonly begin: (step: 'copying' | 'recovering' | 'replacing') => Promise<void>;
+}
 
-async function restoreCatalog(
-  path: string,
-  folder: string,
-  manifest: BackupManifest,
-  { clock, operator, after, onProgress, onWaiting }: RestoreOptions,
-  begin: Begin,
-): Promise<RestoreReport> {
+async function restoreCatalog(restoring: Restoring): Promise<RestoreReport> {
+  const { path, folder, manifest, clock, operator, after, onProgress, onWaiting, begin } = restoring;
   await using database = openToKeep(path, operator);
   const state = await readSchemaState(database);
   if (state.isEmpty) throw cannotKeep(path, 'it is empty');
   refuseOlder(state);
-  const { rows } = await sql`select id from access.partners limit 1`.execute(database.kysely);
   // A service that was started on a lost database has created an empty one.
-  if (rows.length === 0) throw cannotKeep(path, 'it has none');
+  if ((await countRows(database, 'access.partners')) === 0) throw cannotKeep(path, 'it has none');
   await begin('copying');
   const options = {
     clock,
@@ -161,15 +160,9 @@ function cannotKeep(path: string, why: string): OperatorError {
   );
 }
 
-async function restoreAll(
-  path: string,
-  folder: string,
-  manifest: BackupManifest,
-  options: RestoreOptions,
-  begin: Begin,
-): Promise<RestoreReport> {
+async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
+  const { path, folder, manifest, clock, begin } = restoring;
   await refuseFormer(path);
-  const { clock } = options;
   const removeFolder = makeLastFolder(dirname(resolve(path)));
   const isNew = isEmptyOrMissing(path);
   // Locked like one that is replaced, so that no service creates it meanwhile.
@@ -186,7 +179,7 @@ async function restoreAll(
     copyFileSync(join(folder, BACKUP_FILES.access), staged);
     copyCatalog(join(folder, BACKUP_FILES.catalog), catalog, path);
     await begin('recovering');
-    const prepared = await prepareAll(main, staged, name, manifest, options);
+    const prepared = await prepareAll(restoring, main, staged, name);
     await begin('replacing');
     makeLike(staged, path);
     for (const file of [staged, catalog]) syncToDisk(file);
@@ -220,12 +213,11 @@ async function refuseFormer(path: string): Promise<void> {
 
 /** Upgrades a copy of the backup, keeps the history of the replaced database, suspends every partner and appends a reset. */
 async function prepareAll(
+  { manifest, clock, operator, after = EPOCH }: Restoring,
   main: ReplacedFile,
   staged: string,
   name: string,
-  manifest: BackupManifest,
-  { clock, operator, after = EPOCH }: RestoreOptions,
-): Promise<Pick<RestoreReport, 'dropped' | 'migrations' | 'recovery' | 'access'>> {
+) {
   await using opened = openStaged(staged, catalogPath(main.path, name));
   const database = operator === undefined ? opened : { ...opened, operator };
   const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];

@@ -7,6 +7,7 @@ import { pathOf } from '../database/configured.ts';
 import { lockLog } from '../database/event-log.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { openForCommands } from '../database/open.ts';
+import { countRows } from '../database/rows.ts';
 import { EPOCH } from '../timestamp.ts';
 import { deleteOtherCatalogs } from '../database/sqlite/catalog-files.ts';
 import { makeLastFolder } from '../database/sqlite/durable-files.ts';
@@ -48,9 +49,6 @@ async function dropUnused(config: DatabaseConfig): Promise<void> {
 }
 
 /** Whether a database has neither partners nor events. */
-export async function isUnused({ kysely }: Database): Promise<boolean> {
-  const { rows } = await sql`select name from access.partners union all select at from access.events limit 1`.execute(
-    kysely,
-  );
-  return rows.length === 0;
+export async function isUnused(database: Database): Promise<boolean> {
+  return (await countRows(database, 'access.partners')) + (await countRows(database, 'access.events')) === 0;
 }
