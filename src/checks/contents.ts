@@ -91,9 +91,10 @@ async function checkTimeline(database: Database): Promise<Finding[]> {
 
 /** The timestamp of the last release in the log, if the catalog lacks it and no reset followed; otherwise null. */
 function findUnpublished(database: Database): Promise<string | null> {
-  return readValue(database, sql`select at as value from access.events as event where partner_id is null
+  const unpublished = sql`select at as value from access.events as event where partner_id is null
     and not exists (select 1 from access.events as later where later.partner_id is null and later.at > event.at)
-    and what = 'release' and not exists (select 1 from catalog.releases where number = event.release)`);
+    and what = 'release' and not exists (select 1 from catalog.releases where number = event.release)`;
+  return readValue(database, unpublished);
 }
 
 async function checkLastEvent(database: Database, clock: Clock): Promise<Finding> {

@@ -116,9 +116,9 @@ function listed(lacks: readonly TablePrivilege[]): string {
 async function readIdentity(database: Database): Promise<string | null> {
   const isAllowed = sql`select has_function_privilege('pg_control_system()', 'execute') as value`;
   if ((await readValue<boolean>(database, isAllowed)) !== true) return null;
-  return readValue(database, sql`
-    select concat_ws('/', (select system_identifier from pg_control_system()), oid) as value
-    from pg_catalog.pg_database where datname = current_database()`);
+  const identity = sql`select concat_ws('/', (select system_identifier from pg_control_system()), oid) as value
+    from pg_catalog.pg_database where datname = current_database()`;
+  return readValue(database, identity);
 }
 
 /** How long a replica can take to reach the primary's earlier revision. */

@@ -69,8 +69,4 @@ export async function endWithClient({ engine, kysely }: Database): Promise<void>
 }
 
 /** Receives the progress of long work. An error it throws ends the work. */
-export type OnProgress = (progress: {
-  readonly done: number;
-  readonly total: number;
-  readonly what: string;
-}) => void;
+export type OnProgress = (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;

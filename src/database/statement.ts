@@ -132,7 +132,10 @@ export function bindParameters(engine: Engine, { parameterNames }: Statement, va
 }
 
 /** The column `value` of the first row; null if there is none. */
-export async function readValue<T>({ kysely }: Pick<Database, 'kysely'>, query: RawBuilder<unknown>): Promise<T | null> {
+export async function readValue<T>(
+  { kysely }: Pick<Database, 'kysely'>,
+  query: RawBuilder<unknown>,
+): Promise<T | null> {
   const [row] = (await query.execute(kysely)).rows as { value: T }[];
   return row?.value ?? null;
 }

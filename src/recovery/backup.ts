@@ -163,4 +163,3 @@ async function checkBoth(files: BackupManifestFiles, { onProgress }: BackupOptio
   };
   return { catalog: await check('catalog'), access: await check('access') };
 }
-

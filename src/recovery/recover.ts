@@ -106,9 +106,10 @@ const PROMOTE = 'promote';
 
 /** The newest timestamp of an event of a partner or key, or of an audit entry. Migrations and promotions do not count. */
 function readNewestTrace(database: Database): Promise<string | null> {
-  return readValue(database, sql`select max(at) as value from (
+  const newest = sql`select max(at) as value from (
     select max(at) as at from access.events where partner_id is not null
-    union all select max(at) from access.audit where action not in ('migrate', ${PROMOTE})) as traces`);
+    union all select max(at) from access.audit where action not in ('migrate', ${PROMOTE})) as traces`;
+  return readValue(database, newest);
 }
 
 /**

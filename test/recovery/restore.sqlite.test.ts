@@ -118,7 +118,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const before = readdirSync(files.folder, { recursive: true });
     const words = ['restore', join(files.folder, 'backup'), '--yes'];
     // Of the copy, which is complete then.
-    const signal = { signal: 'SIGINT', statement: 'select max(at) as last from catalog.releases' } as const;
+    const signal = { signal: 'SIGINT', statement: 'select max(at) as value from catalog.releases' } as const;
     expect(await runPdsSignalled(words, files.settings, signal)).toMatchObject({
       code: 130,
       stderr: 'Interrupted; nothing was restored.\n',

@@ -19,20 +19,18 @@ export function hasTimelines({ engine }: Database): boolean {
  */
 export async function readTimeline(database: Database): Promise<string | null> {
   if (!hasTimelines(database)) return null;
-  const isAllowed = await readValue<boolean>(
-    database,
-    sql`select not pg_is_in_recovery() and has_function_privilege('pg_control_system()', 'execute')
-      and has_function_privilege('pg_current_wal_lsn()', 'execute')
-      and has_function_privilege('pg_walfile_name(pg_lsn)', 'execute') as value`,
-  );
+  const isAllowed = sql`select not pg_is_in_recovery() and has_function_privilege('pg_control_system()', 'execute')
+    and has_function_privilege('pg_current_wal_lsn()', 'execute')
+    and has_function_privilege('pg_walfile_name(pg_lsn)', 'execute') as value`;
   // PostgreSQL checks function privileges before the statement begins, whatever its conditions.
-  if (isAllowed !== true) return null;
-  return readValue(database, sql`select concat_ws('/',
+  if ((await readValue<boolean>(database, isAllowed)) !== true) return null;
+  const timeline = sql`select concat_ws('/',
     (select system_identifier from pg_control_system()),
     -- The first eight digits of a WAL file's name are its timeline ID.
     left(pg_walfile_name(pg_current_wal_lsn()), 8),
     (select oid from pg_catalog.pg_database where datname = current_database()),
-    'access.events'::regclass::oid) as value`);
+    'access.events'::regclass::oid) as value`;
+  return readValue(database, timeline);
 }
 
 export function readRecordedTimeline(database: Database): Promise<string | null> {
@@ -64,11 +62,9 @@ export interface Loss {
 export async function recordLoss(database: Database, noticedAt: string): Promise<void> {
   if (!hasTimelines(database)) return;
   // A promoted server knows the last transaction that it received; nothing else knows that of a restored one.
-  const replayed = await readValue<string>(
-    database,
-    sql`select to_char(pg_last_xact_replay_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as value`,
-  );
-  const loss: Loss = { noticedAt, since: replayed ?? (await readLastEvent(database)) };
+  const replayed = sql`select
+    to_char(pg_last_xact_replay_timestamp() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as value`;
+  const loss: Loss = { noticedAt, since: (await readValue(database, replayed)) ?? (await readLastEvent(database)) };
   // The conflict has no target: the role of a service could not update it.
   await sql`insert into access.settings (name, value) values (${LOSS}, ${JSON.stringify(loss)})
     on conflict do nothing`.execute(database.kysely);
