@@ -1,4 +1,4 @@
-import { at, contains, EMPTY_SET, fromBits, toBits, type PositionSet } from './position-set.ts';
+import { at, EMPTY_SET, fromBits, toBits, type PositionSet } from './position-set.ts';
 
 /** Bits of a timestamp: 33 for the minutes of 10,000 years, 16 for the milliseconds within a minute. */
 export const TIMESTAMP_BITS = 49;
@@ -12,10 +12,8 @@ const MINUTE = 65_536;
 const EARLIEST_MS = -62_167_219_200_000;
 
 /**
- * Encodes a timestamp as an order-preserving number, to be indexed bit by bit. Minutes and the milliseconds within them
- * have separate bits: deadlines at whole minutes leave 16 of the 49 slices empty.
- *
- * @param timestamp in the stored form, such as `2026-04-15T09:00:00.000Z`.
+ * Encodes a stored timestamp as an order-preserving number. Minutes and the milliseconds within them have separate bits:
+ * deadlines at whole minutes leave 16 of the 49 slices empty.
  */
 export function sliceableTimestamp(timestamp: string): number {
   const ms = Date.parse(timestamp) - EARLIEST_MS;
@@ -36,34 +34,12 @@ export function sliceTerms(name: string, width: number): string[] {
   return Array.from({ length: width }, (_, slice) => `${name}#${slice}`);
 }
 
-/** Up to this many records are compared one by one, which takes less time than a pass over the whole block. */
-export const MAX_COMPARED_ALONE = 1_024;
-
-/** Tests whether a record that has a value meets a comparison; see {@link compareSlices}. */
-export function comparer(
-  slices: readonly PositionSet[],
-  comparison: 'at least' | 'at most',
-  bound: number,
-): (position: number) => boolean {
-  const wantsGreater = comparison === 'at least';
-  if (bound >= 2 ** slices.length) return () => !wantsGreater;
-  const boundBits = bitsOf(bound, slices.length);
-  return (position) => {
-    for (let slice = slices.length - 1; slice >= 0; slice -= 1) {
-      const isSet = boundBits[slice] === 1;
-      if (contains(slices[slice] ?? EMPTY_SET, position) !== isSet) return isSet !== wantsGreater;
-    }
-    return true;
-  };
-}
-
 /**
  * The records whose value is at least, or at most, a bound, in one pass over the slices from the highest to the lowest
  * (O'Neil and Quass, 1997).
  *
  * @param among records that have a value.
  * @param slices for each bit, lowest first, the records whose value has it. No value has more bits.
- * @param bound a non-negative integer.
  */
 export function compareSlices(
   among: PositionSet,
@@ -73,9 +49,6 @@ export function compareSlices(
 ): PositionSet {
   const wantsGreater = comparison === 'at least';
   if (bound >= 2 ** slices.length) return wantsGreater ? EMPTY_SET : among;
-  if (among instanceof Uint16Array && among.length <= MAX_COMPARED_ALONE) {
-    return among.filter(comparer(slices, comparison, bound));
-  }
   const boundBits = bitsOf(bound, slices.length);
   /** Records equal to the bound in all bits seen so far. */
   const equal = toBits(among);

@@ -56,11 +56,11 @@ export interface Comparison {
 export interface ChangedSince {
   /** The timestamp that grants are compared with. */
   readonly from: string;
-  /** The number of the first release at `from` or later, whether or not it exists yet. */
+  /** The number of the first release at `from` or later. */
   readonly release: number;
 }
 
-/** The visibility of one kind's records, as conditions of its index. */
+/** Conditions of one kind's index for who sees what. */
 export class Visibility {
   readonly #kind: IndexedKind;
   /** Each partner's scope as a condition, built once: a scope can have thousands of grants. */
@@ -148,11 +148,7 @@ export function closes(comparison: 'at least' | 'at most', timestamp: string): C
   return { key: `${CLOSE_AT} ${comparison} ${timestamp}`, terms: [], comparison: value };
 }
 
-/**
- * Matches solicitations for which bidding is open at a timestamp, or those for which it is not.
- *
- * @param notOpen the other statuses.
- */
+/** Matches solicitations for which bidding is open at a timestamp, or those for which it is not. */
 export function areOpen(isOpen: boolean, now: string, notOpen: readonly string[]): Condition[] {
   if (!isOpen) {
     const { terms } = hasAny('status', notOpen);

@@ -6,11 +6,7 @@ import type { IndexedKind } from '../kinds.ts';
 import { decodeStoredSet, EMPTY_SET, sizeOf, unionOf, type PositionSet, type StoredSet } from './position-set.ts';
 
 /** The number of records that have one of these terms, for commands. Served by the primary key of the index. */
-export async function countRecordsWith(
-  { engine, kysely }: Database,
-  kind: IndexedKind,
-  terms: readonly string[],
-): Promise<number> {
+export async function countRecordsWith({ engine, kysely }: Database, kind: IndexedKind, terms: readonly string[]) {
   // Read before: with a join, PostgreSQL can read the whole index.
   const { rows: blocks } = await sql<{ block: number }>`
     select block from catalog.index_blocks where kind = ${kind}`.execute(kysely);

@@ -27,7 +27,6 @@ export const CLOSE_AT = '@close_at';
 /** Solicitations without a deadline. */
 export const NO_DEADLINE = '@no_deadline';
 
-/** The fields used by list filters and scopes. */
 export type Facet =
   'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status' | 'nigp';
 
@@ -72,7 +71,6 @@ export interface StoredRow {
   solicitations: SolicitationRow;
 }
 
-/** The terms of a record: the words of its texts, and the others. */
 interface RecordTerms {
   readonly texts: readonly (string | null)[];
   /** Can contain duplicates. */
@@ -193,10 +191,8 @@ function slicer(name: string, width: number): (value: number) => string[] {
   return (value) => slicesOf(value).flatMap((slice) => terms[slice] ?? []);
 }
 
-/** The slice terms of the release that last changed a record. */
 export const changeTerms = slicer(CHANGED, RELEASE_BITS);
 
-/** The slice terms of the release that last changed a solicitation's detail. */
 export const detailChangeTerms = slicer(DETAIL_CHANGED, RELEASE_BITS);
 
 const closeAtTerms = slicer(CLOSE_AT, TIMESTAMP_BITS);

@@ -51,15 +51,11 @@ function cut(word: string): string {
   return word.length > MAX_WORD_LENGTH ? word.slice(0, MAX_WORD_LENGTH).toWellFormed() : word;
 }
 
-/** One word of `q`. A record matches if it has one of the terms, or a word that begins with `prefix`. */
-interface QueryWord {
-  readonly terms: readonly string[];
-  /** Null if a prefix term covers it. */
-  readonly prefix: string | null;
-}
-
-/** The distinct words of `q`. Empty if `q` holds only separators: that matches no record. */
-export function queryWords(q: string): QueryWord[] {
+/**
+ * The distinct words of `q`. A record matches a word if it has one of the terms, or a word that begins with `prefix`, which
+ * is null if a term covers it. Empty if `q` holds only separators: that matches no record.
+ */
+export function queryWords(q: string): { terms: string[]; prefix: string | null }[] {
   return [...new Set(wordsOf(q))].map((word) => {
     const isShort = charactersOf(word).length <= MAX_PREFIX_LENGTH;
     return { terms: [...(isShort ? [PREFIX_SIGN + word] : []), ...stemTermsOf(word)], prefix: isShort ? null : word };
@@ -75,7 +71,6 @@ export function wordMatcher(q: string): (termText: string) => boolean {
   return (termText) => words.length > 0 && words.every((parts) => parts.some((part) => termText.includes(part)));
 }
 
-/** The terms of records with the same English stem. */
 function stemTermsOf(word: string): string[] {
   const stemmed = stemOf(word);
   if (stemmed === null) return [];
@@ -113,7 +108,7 @@ const MAX_CACHED_WORDS = 50_000;
 /** Longer words rarely repeat. */
 const MAX_CACHED_WORD_LENGTH = 40;
 
-/** Converts texts into index terms. Not shared between threads. */
+/** Converts texts into index terms. */
 export class Tokenizer {
   /** A `Map`, because its hash is seeded: texts cannot be crafted to make words collide. */
   readonly #termsByWord = new Map<string, readonly string[]>();

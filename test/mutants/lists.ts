@@ -13,9 +13,9 @@ export const LISTS: readonly Mutant[] = [
   {
     name: 'a reference list ends after its first page',
     breaks: EQUALS_MODEL,
-    file: 'src/resources/reference-lists/reference-lists.ts',
-    original: "after ?? '', limit + 1)",
-    replacement: "after ?? '', limit)",
+    file: 'src/paging/pages.ts',
+    original: "find(snapshot, after ?? '', limit + 1)",
+    replacement: "find(snapshot, after ?? '', limit)",
     tests: AGREEMENT,
   },
   {
@@ -46,12 +46,8 @@ export const LISTS: readonly Mutant[] = [
     name: 'closing_before excludes its own millisecond',
     breaks: EQUALS_MODEL,
     file: 'src/index/bit-slices.ts',
-    original: `return isSet !== wantsGreater;
-    }
-    return true;`,
-    replacement: `return isSet !== wantsGreater;
-    }
-    return wantsGreater;`,
+    original: 'beyond[word] = at(beyond, word) | at(equal, word);',
+    replacement: 'beyond[word] = at(beyond, word) | (wantsGreater ? at(equal, word) : 0);',
     tests: ['test/conformance/is-open.test.ts'],
   },
   {
