@@ -5,7 +5,7 @@ import { createTestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { idsFound } from '../support/schema/search.ts';
 
-/** More than one batch of everything, and more records than are indexed without a thread. */
+/** More than one batch of everything, and more records than are indexed one by one. */
 const RECORDS = 6_000;
 const PARTS = 4;
 

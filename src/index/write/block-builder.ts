@@ -9,13 +9,11 @@ import { MAX_RECORD_BYTES, termsOfWord, wordsOf } from '../words.ts';
 /** Record-term pairs per chunk of memory. */
 const CHUNK_PAIRS = 262_144;
 
-/** A row of the index: the positions in a block of the records that have a term. */
 export interface IndexEntry {
   readonly term: string;
   readonly set: PositionSet;
 }
 
-/** A row of the index, as stored. */
 export type StoredEntry = Pick<StoredSet, 'term' | 'bits'>;
 
 interface KnownWord {
@@ -24,9 +22,6 @@ interface KnownWord {
   readonly derived: readonly number[];
   readonly bytes: number;
 }
-
-/** Terms cached from block to block, so that each word is stemmed only once. */
-const MAX_KEPT_TERMS = 100_000;
 
 /**
  * Collects the terms of a block's records, and builds the rows of the index. Holds six bytes per distinct word of a
@@ -87,13 +82,9 @@ export class BlockBuilder {
       .flatMap((term, id) => (sets[id]?.length === 0 ? [] : [{ term, set: unionOf(sets[id] ?? []) }]))
       .sort((one, other) => compareBytewise(one.term, other.term));
     this.#pairs = 0;
-    if (terms.length > MAX_KEPT_TERMS) {
-      this.#termIds.clear();
-      this.#words.clear();
-      this.#lastPositions.length = 0;
-    } else {
-      this.#lastPositions.fill(-1);
-    }
+    this.#termIds.clear();
+    this.#words.clear();
+    this.#lastPositions.length = 0;
     return entries;
   }
 

@@ -6,16 +6,12 @@ import { insertRows } from '../../database/rows.ts';
 import { BLOCK_SIZE, storedSet } from '../position-set.ts';
 import type { StoredRow } from '../terms.ts';
 import { BlockBuilder, type StoredEntry } from './block-builder.ts';
-import type { BuilderMessage, BuiltBlock } from './block-thread.ts';
+import type { BuilderMessage } from './block-thread.ts';
 import { indexTable, readIndexedRows } from './indexed-rows.ts';
 import type { IndexedKind } from '../../kinds.ts';
 
-/** Fewer records are finished before a thread has started. */
-const MIN_RECORDS_FOR_THREADS = 4_096;
-
 const MAX_THREADS = 2;
 
-/** A block to build. */
 export interface BlockOfKind {
   readonly kind: IndexedKind;
   readonly block: number;
@@ -35,9 +31,9 @@ export async function buildBlocks(
   pause: (records: number) => Promise<void>,
 ): Promise<void> {
   if (blocks.length === 0) return;
-  const builds: readonly BlockBuild[] = (await haveMany(database, blocks))
-    ? Array.from({ length: Math.min(MAX_THREADS, availableParallelism()) }, () => new BuilderThread())
-    : [new BlockBuilder()];
+  const threads = Math.min(MAX_THREADS, availableParallelism(), blocks.length);
+  const builds: readonly BlockBuild[] =
+    threads === 1 ? [new BlockBuilder()] : Array.from({ length: threads }, () => new BuilderThread());
   const waiting = [...blocks];
   const buildNext = async (build: BlockBuild): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
@@ -65,17 +61,8 @@ export async function buildBlocks(
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
 
-/** Whether the blocks of one kind hold enough records to justify threads. */
-async function haveMany({ kysely }: Database, blocks: readonly BlockOfKind[]): Promise<boolean> {
-  for (const [kind, ofKind] of Map.groupBy(blocks, ({ kind }) => kind)) {
-    const first = Math.min(...ofKind.map(({ block }) => block)) * BLOCK_SIZE;
-    const { rows } = await sql<{ count: number }>`select count(*) as count from (
-      select 1 from ${sql.table(`catalog.${kind}`)} where position >= ${first}
-      limit ${sql.lit(MIN_RECORDS_FOR_THREADS)}) as counted`.execute(kysely);
-    if ((rows[0]?.count ?? 0) >= MIN_RECORDS_FOR_THREADS) return true;
-  }
-  return false;
-}
+/** The rows of a block that was completed; null for a batch. */
+type ThreadResponse = readonly StoredEntry[] | null;
 
 class BuilderThread implements BlockBuild {
   readonly #worker = new Worker(new URL('block-thread.ts', import.meta.url), {
@@ -83,11 +70,11 @@ class BuilderThread implements BlockBuild {
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
   /** Pending responses to batches, and to `complete`. */
-  #waiting: PromiseWithResolvers<BuiltBlock | null>[] = [];
+  #waiting: PromiseWithResolvers<ThreadResponse>[] = [];
   #failure: Error | null = null;
 
   constructor() {
-    this.#worker.on('message', (message: BuiltBlock | null) => this.#waiting.shift()?.resolve(message));
+    this.#worker.on('message', (message: ThreadResponse) => this.#waiting.shift()?.resolve(message));
     this.#worker.on('error', (error: Error) => {
       this.#failure = error;
       for (const { reject } of this.#waiting.splice(0)) reject(error);
@@ -104,16 +91,15 @@ class BuilderThread implements BlockBuild {
   async buildStored(): Promise<readonly StoredEntry[]> {
     const built = await this.#post('complete');
     if (built === null) throw new Error('a thread completed no block');
-    const { terms, ends, bytes } = built;
-    return terms.map((term, index) => ({ term, bits: bytes.subarray(ends[index - 1] ?? 0, ends[index]) }));
+    return built;
   }
 
   async close(): Promise<void> {
     await this.#worker.terminate();
   }
 
-  #post(message: BuilderMessage): Promise<BuiltBlock | null> {
-    const response = Promise.withResolvers<BuiltBlock | null>();
+  #post(message: BuilderMessage): Promise<ThreadResponse> {
+    const response = Promise.withResolvers<ThreadResponse>();
     // Awaited later; until then a rejection must not count as unhandled.
     response.promise.catch(() => undefined);
     if (this.#failure === null) {

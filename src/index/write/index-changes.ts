@@ -59,7 +59,6 @@ export class IndexChanges<K extends IndexedKind> {
   #pending = new Map<number, BlockChange>();
   /** Number of new and changed records, by block. */
   readonly #changed = new Map<number, number>();
-  /** Blocks with changed rows. */
   readonly #touched = new Set<number>();
   readonly #rebuilt = new Set<number>();
 
@@ -132,7 +131,7 @@ export class IndexChanges<K extends IndexedKind> {
     return ids.length === 0 ? [] : loadStoredRows(this.#database, this.#kind, ids);
   }
 
-  /** Replaces the record at a position; `before` is null for a new record, `after` for a removed one. */
+  /** @param before null for a new record. @param after null for a removed one. */
   replace(position: number, before: StoredRow[K] | null, after: StoredRow[K] | null): void {
     const block = blockOf(position);
     // `expectNew` has already counted new records.

@@ -10,7 +10,6 @@ export function indexTable(kind: IndexedKind): 'catalog.suppliers_index' {
   return `catalog.${kind}_index` as 'catalog.suppliers_index';
 }
 
-/** The columns that can be long. */
 const TEXTS: Readonly<Record<IndexedKind, readonly string[]>> = {
   suppliers: ['document', 'short_intro', 'about'],
   contracts: ['document'],
@@ -18,11 +17,7 @@ const TEXTS: Readonly<Record<IndexedKind, readonly string[]>> = {
 };
 
 /** The stored records with these ids, unordered. Served by the unique index on id. */
-export async function loadStoredRows<K extends IndexedKind>(
-  database: Database,
-  kind: K,
-  ids: readonly string[],
-): Promise<StoredRow[K][]> {
+export async function loadStoredRows<K extends IndexedKind>(database: Database, kind: K, ids: readonly string[]) {
   return loadRows(database, kind, isOneOf(database.engine, sql.ref('id'), ids));
 }
 
@@ -37,12 +32,7 @@ export function textBytes(kind: IndexedKind): RawBuilder<number> {
 const MAX_BATCH_BYTES = 512 * 1024;
 
 /** The stored records at positions from `from` up to `to`, in order, in batches of about half a megabyte. */
-export async function* readIndexedRows<K extends IndexedKind>(
-  database: Database,
-  kind: K,
-  from: number,
-  to: number,
-): AsyncGenerator<StoredRow[K][]> {
+export async function* readIndexedRows<K extends IndexedKind>(database: Database, kind: K, from: number, to: number) {
   const { rows: sizes } = await sql<{ position: number; bytes: number }>`
     select position, ${textBytes(kind)} as bytes from ${sql.table(`catalog.${kind}`)}
     where position >= ${from} and position < ${to} order by position`.execute(database.kysely);

@@ -68,12 +68,7 @@ export async function countRecords({ kysely }: Database): Promise<{ kind: Indexe
  * Assigns a kind's records positions in id order and lists its blocks again; call `buildBlocks` afterwards. Writes
  * one block at a time, since SQLite blocks the event loop meanwhile.
  */
-async function assignPositions(
-  database: Database,
-  kind: IndexedKind,
-  token: string,
-  pause: () => Promise<void>,
-): Promise<void> {
+async function assignPositions(database: Database, kind: IndexedKind, token: string, pause: () => Promise<void>) {
   const { kysely } = database;
   const table = sql.table(`catalog.${kind}`);
   await sql`delete from catalog.index_blocks where kind = ${kind}`.execute(kysely);
@@ -153,12 +148,7 @@ export function placementCheck({ ids }: LayoutBlock): (row: { id: string; positi
   };
 }
 
-/** Whether every record of a kind has a valid position. */
-export async function isLayoutSound(
-  database: Database,
-  kind: IndexedKind,
-  pause: () => Promise<void>,
-): Promise<boolean> {
+async function isLayoutSound(database: Database, kind: IndexedKind, pause: () => Promise<void>): Promise<boolean> {
   const blocks = await readLayout(database, kind);
   if (blocks.some(({ ids }) => ids === null)) return false;
   for (const block of blocks) {
