@@ -7,20 +7,13 @@ import { createServer } from '../http/server/server.ts';
 import { throttleWarning } from '../throttle-warning.ts';
 import type { ReadinessReport } from './readiness.ts';
 
-/** The sources of the admin server's responses. */
 interface AdminView {
   readonly readiness: { read(): Promise<ReadinessReport> };
   readonly metrics: Pick<Registry, 'metrics'>;
 }
 
 /** Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners. */
-export interface AdminServer {
-  readonly origin: string;
-  /** Switches to a view. Until the first call, the service reports that it is starting. */
-  show(view: AdminView): void;
-  /** Closes it immediately: a request cut off here loses nothing. */
-  close(): Promise<void>;
-}
+export type AdminServer = Awaited<ReturnType<typeof startAdminServer>>;
 
 const STARTING: AdminView = {
   readiness: { read: async () => ({ reasons: ['starting'], degradations: [] }) },
@@ -56,13 +49,11 @@ interface AdminResponse {
  * @param name the configured host, which requests can name. Any other Host must be an IP address or `localhost`: a web
  *   page whose host name resolves to this address can make a browser send requests here (DNS rebinding).
  * @param address what the name resolves to.
- * @param port 0 lets the system choose.
- * @throws the system's error if it cannot listen.
  */
 export async function startAdminServer(
   { name, address, port }: { name: string; address: string; port: number },
   logger: Pick<Logger, 'error' | 'warn'>,
-): Promise<AdminServer> {
+) {
   let view = STARTING;
   const warnOfHost = throttleWarning(WARN_EVERY_MS, (requests) =>
     logger.warn(
@@ -100,10 +91,12 @@ export async function startAdminServer(
   const { address: bound, port: chosen, family } = server.address() as AddressInfo;
   return {
     origin: `http://${family === 'IPv6' ? `[${bound}]` : bound}:${chosen}`,
-    show(next) {
+    /** Switches to a view. Until the first call, the service reports that it is starting. */
+    show(next: AdminView): void {
       view = next;
     },
-    async close() {
+    /** Closes it immediately: a request cut off here loses nothing. */
+    async close(): Promise<void> {
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();

@@ -5,7 +5,6 @@ import { readSchemaState } from '../database/migrations/migrator.ts';
 import { metricsOf } from './metrics.ts';
 import type { ObservedParts } from './serving-metrics.ts';
 
-/** Whether a process should receive requests. */
 export interface ReadinessReport {
   /** Why it is not ready; empty if it is. */
   readonly reasons: readonly string[];
@@ -16,9 +15,6 @@ export interface ReadinessReport {
 /** The revision is polled twice a second, so one this old means that reads hang. */
 const MAX_REVISION_AGE_MS = 3_000;
 
-/** The schema is checked at most this often, on demand: only an upgrade changes it. */
-const SCHEMA_INTERVAL_MS = 10_000;
-
 /** The longest that a probe waits for the check; it continues afterwards. */
 const SCHEMA_TIMEOUT_MS = 1_000;
 
@@ -28,7 +24,6 @@ export class Readiness {
   readonly #parts: Pick<ObservedParts, 'directory' | 'redisRateLimiter'>;
   #isDraining = false;
   #schemaProblem: string | null = null;
-  #schemaReadAtMs = Number.NEGATIVE_INFINITY;
   #schemaRead: Promise<void> | null = null;
 
   constructor(database: OpenDatabase, parts: Pick<ObservedParts, 'directory' | 'redisRateLimiter'>) {
@@ -71,8 +66,7 @@ export class Readiness {
 
   /** One check at a time. If it takes long, the last result is used. */
   async #checkSchema(): Promise<void> {
-    if (performance.now() - this.#schemaReadAtMs > SCHEMA_INTERVAL_MS) this.#schemaRead ??= this.#readSchema();
-    if (this.#schemaRead === null) return;
+    this.#schemaRead ??= this.#readSchema();
     await Promise.race([this.#schemaRead, delay(SCHEMA_TIMEOUT_MS, undefined, { ref: false })]);
   }
 
@@ -88,7 +82,6 @@ export class Readiness {
     } finally {
       this.#schemaRead = null;
     }
-    this.#schemaReadAtMs = performance.now();
   }
 }
 

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 import { findIdleGrants, listGrantedPartners } from '../access/grant-check.ts';
 import { listExpiringKeys } from '../access/key-expiry.ts';
 import type { KeyEnvironment } from '../access/keys.ts';
-import type { DirectoryState } from '../access/partner-directory.ts';
+import type { PartnerDirectory } from '../access/partner-directory.ts';
 import { listOwners } from '../access/visibility/owners.ts';
 import type { OpenDatabase, ServerState } from '../database/database.ts';
 import { readPublishedAt } from '../database/event-log.ts';
@@ -12,31 +13,30 @@ import { CHECKED_AT, type Revision } from '../database/revision.ts';
 import { LAST_BACKUP, readStoredSetting } from '../database/rows.ts';
 import { largestCatalogBytes } from '../database/sqlite/file-names.ts';
 import { freeBytes } from '../database/sqlite/sqlite-files.ts';
-import type { ResponseCache } from '../http/response/response-cache.ts';
-import type { SharedRateLimiter } from '../rate-limiting/shared-rate-limiter.ts';
+import type { RedisRateLimiter } from '../rate-limiting/redis-rate-limiter.ts';
 import type { RequestLimits } from '../rate-limiting/request-limits.ts';
+import type { UsageRecorder } from '../usage/usage-recorder.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { metricsOf, type Reading, type Sample } from './metrics.ts';
 
 /**
  * The parts of a serving process that metrics and readiness observe. Each returns its state from memory. Parts that
- * this process does not have are undefined, and their metrics have no value.
+ * this process does not have are null, and their metrics have no value.
  */
 export interface ObservedParts {
-  readonly directory: { readonly state: DirectoryState; readonly revision: Revision | null };
-  readonly responseCache: Pick<ResponseCache, 'state'>;
+  readonly directory: Pick<PartnerDirectory, 'state' | 'revision'>;
+  readonly app: Pick<FastifyInstance, 'admission' | 'openStreams' | 'responseCache'>;
   readonly limits: Pick<RequestLimits, 'limitedRequests' | 'failures'>;
-  readonly usage: { readonly state: { readonly failedWrites: number } };
-  readonly admission: { readonly refused: number };
-  readonly openStreams: { readonly cutStreams: number; readonly completeListings: ReadonlyMap<string, number> };
+  readonly usage: Pick<UsageRecorder, 'state'>;
   readonly keyEnvironment: KeyEnvironment;
   readonly clock: Clock;
-  readonly redisRateLimiter: Pick<SharedRateLimiter, 'isShared' | 'fallbacks'> | undefined;
+  readonly redisRateLimiter: Pick<RedisRateLimiter, 'isShared' | 'fallbacks'> | null;
 }
 
 /** Registers the metrics of a process that serves requests, except those counted by `requestMetrics`. */
 export function registerServingMetrics(registry: Registry, database: OpenDatabase, parts: ObservedParts): void {
-  const { directory, responseCache, limits, usage, admission, openStreams, redisRateLimiter, clock } = parts;
+  const { directory, limits, usage, redisRateLimiter, clock } = parts;
+  const { admission, openStreams, responseCache } = parts.app;
   const { counter, gauge } = metricsOf(registry);
   const { catalogFiles: files } = database;
   const ofServers = (samplesOf: (server: ServerState) => Sample[]): Reading => database.servers?.().flatMap(samplesOf);
@@ -166,10 +166,8 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     ofReplicas(({ isInUse }) => Number(isInUse)),
   );
 
-  gauge(
-    'pds_limits_shared',
-    '1 if limits are currently counted in Redis, 0 if Redis is configured but down',
-    () => redisRateLimiter && Number(redisRateLimiter.isShared),
+  gauge('pds_limits_shared', '1 if limits are currently counted in Redis, 0 if Redis is configured but down', () =>
+    redisRateLimiter === null ? undefined : Number(redisRateLimiter.isShared),
   );
   counter(
     'pds_limits_fallbacks_total',
@@ -195,11 +193,7 @@ function inTime<T>(read: Promise<T>): Promise<T | undefined> {
  * Reads a value again only if the revision, which every change of the value replaces, has changed since the last read.
  * If the database does not respond within a second, returns the last known value.
  */
-function rereadOnRevision<T>(
-  directory: ObservedParts['directory'],
-  initial: T,
-  read: () => Promise<T>,
-): () => Promise<T> {
+function rereadOnRevision<T>(directory: ObservedParts['directory'], initial: T, read: () => Promise<T>) {
   let known: { revision: Revision | null; value: T } = { revision: null, value: initial };
   const reread = async (): Promise<void> => {
     // Taken before the read, which therefore returns this revision's value or a later one.

@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import type { Logger } from 'pino';
-import { SharedRateLimiter } from './shared-rate-limiter.ts';
-import { Redis } from 'ioredis';
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
 import type { Environment } from '../config.ts';
+import { InMemoryRateLimiter, rateLimitResult, type RateLimiter, type RateLimitResult } from './request-limits.ts';
 
 /** How long a request waits for Redis. */
 export const COMMAND_TIMEOUT_MS = 80;
@@ -25,6 +25,9 @@ if left < 0 or left > window then
 end
 return {count, left}`;
 
+/** With the command that `COUNT` defines. */
+type CountingRedis = Redis & { countUnits(...args: unknown[]): Promise<[count: number, msLeft: number]> };
+
 interface RedisRateLimiterOptions {
   readonly redisUrl: string;
   /** Prefix of its Redis keys; see `redisNamespace`. */
@@ -33,49 +36,121 @@ interface RedisRateLimiterOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
 }
 
-/** Limits shared by any number of processes and hosts. */
-export interface RedisRateLimiter {
-  readonly limiter: SharedRateLimiter;
-  /** Closes the connection. From then on this process counts on its own. */
-  readonly close: () => void;
-}
+/** How long counts must not have failed before requests wait for them again. */
+const RETURN_MS = 1_000;
 
-/** Starts to count in Redis. Waits until Redis counts or is known not to, but not for long. */
-export async function startRedisRateLimiter({
-  redisUrl,
-  namespace,
-  windowSeconds,
-  logger,
-}: RedisRateLimiterOptions): Promise<RedisRateLimiter> {
-  const redis = openRedis(redisUrl, COMMAND_TIMEOUT_MS);
-  // Sends the script once, and then its digest.
-  redis.defineCommand('countUnits', { numberOfKeys: 1, lua: COUNT });
+/**
+ * Counts with all processes on the same Redis. If that fails or takes too long, this process counts by itself, up to the
+ * full limit, and no request waits any more until later counts have succeeded for a while: a failure of the counting must
+ * not become a failure of the service.
+ */
+export class RedisRateLimiter implements RateLimiter {
+  readonly windowSeconds: number;
+  readonly #options: RedisRateLimiterOptions;
+  readonly #redis: CountingRedis;
+  readonly #local: InMemoryRateLimiter;
   /** Why the connection is lost; failed commands only report that it is. */
-  let lastError: unknown = null;
-  const counting = redis as Redis & { countUnits(...args: unknown[]): Promise<[number, number]> };
-  const limiter = new SharedRateLimiter({
-    windowSeconds,
-    countForAll: (key, units) => counting.countUnits(`${namespace}:${key}`, units, windowSeconds),
-    isConnected: () => redis.status === 'ready',
-    reasonOf: (error) => reasonOf(lastError ?? error, redisUrl),
-    logger,
-  });
-  redis.on('error', (error: Error & { command?: { name: string } }) => {
-    lastError = error;
-    // Otherwise the client would continue in the wrong database.
-    if (error.command?.name === 'select') redis.disconnect(true);
-  });
-  await once(redis, 'ready', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }).catch(() => undefined);
-  await limiter.count('probe', 1);
-  redis.on('close', () => limiter.probe());
-  redis.on('ready', () => (lastError = null));
-  return {
-    limiter,
-    close() {
-      limiter.close();
-      redis.disconnect();
-    },
-  };
+  #lastError: unknown = null;
+  #isShared: boolean | null = null;
+  #fallbacks = 0;
+  #failedAtMs = -Infinity;
+  #isClosed = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  private constructor(options: RedisRateLimiterOptions) {
+    this.#options = options;
+    this.windowSeconds = options.windowSeconds;
+    this.#local = new InMemoryRateLimiter(this.windowSeconds);
+    const redis = openRedis(options.redisUrl, COMMAND_TIMEOUT_MS);
+    // Sends the script once, and then its digest.
+    redis.defineCommand('countUnits', { numberOfKeys: 1, lua: COUNT });
+    redis.on('error', (error: Error & { command?: { name: string } }) => {
+      this.#lastError = error;
+      // Otherwise the client would continue in the wrong database.
+      if (error.command?.name === 'select') redis.disconnect(true);
+    });
+    this.#redis = redis as CountingRedis;
+  }
+
+  /** Starts to count in Redis. Waits until Redis counts or is known not to, but not for long. */
+  static async start(options: RedisRateLimiterOptions): Promise<RedisRateLimiter> {
+    const limiter = new RedisRateLimiter(options);
+    const redis = limiter.#redis;
+    await once(redis, 'ready', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }).catch(() => undefined);
+    await limiter.#probe();
+    redis.on('close', () => void limiter.#probe());
+    redis.on('ready', () => (limiter.#lastError = null));
+    return limiter;
+  }
+
+  /** Whether requests are currently counted for all processes together. */
+  get isShared(): boolean {
+    return this.#isShared === true && this.#redis.status === 'ready';
+  }
+
+  get fallbacks(): number {
+    return this.#fallbacks;
+  }
+
+  /** Closes the connection. From now on this process counts on its own, and nothing is logged. */
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#redis.disconnect();
+  }
+
+  count(key: string, quota: number, units = 1): RateLimitResult | Promise<RateLimitResult> {
+    if (this.#redis.status !== 'ready') {
+      this.#recordFailure(new Error('not connected'));
+      return this.#local.count(key, quota, units);
+    }
+    const counted = this.#redis.countUnits(`${this.#options.namespace}:${key}`, units, this.windowSeconds).then(
+      ([count, msLeft]) => {
+        this.#recordSuccess();
+        return rateLimitResult(count, quota, msLeft);
+      },
+      (error: unknown) => {
+        this.#recordFailure(error);
+        return null;
+      },
+    );
+    if (this.#isShared === false) return this.#local.count(key, quota, units);
+    return counted.then((result) => result ?? this.#local.count(key, quota, units));
+  }
+
+  /** Reports the current state, even without requests. */
+  async #probe(): Promise<void> {
+    await this.count('probe', 1);
+  }
+
+  #probeLater(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#probe();
+    }, RETURN_MS).unref();
+  }
+
+  /** If Redis responds too late now and then, that must not be logged each time. */
+  #recordSuccess(): void {
+    if (this.#isShared === true || this.#isClosed) return;
+    if (performance.now() - this.#failedAtMs < RETURN_MS) {
+      this.#probeLater();
+      return;
+    }
+    this.#options.logger.info(`Redis counts requests${this.#isShared === null ? '' : ' again'}`);
+    this.#isShared = true;
+  }
+
+  #recordFailure(error: unknown): void {
+    if (this.#isClosed) return;
+    this.#failedAtMs = performance.now();
+    this.#probeLater();
+    if (this.#isShared === false) return;
+    this.#isShared = false;
+    this.#fallbacks += 1;
+    const message = 'Redis does not count requests: this process counts by itself, up to the full limit';
+    this.#options.logger.warn({ reason: reasonOf(this.#lastError ?? error, this.#options.redisUrl) }, message);
+  }
 }
 
 /** Timeout for connecting and for silence on a connection; after it, a new connection is opened. */

@@ -79,7 +79,6 @@ export const FAILURES_PER_MINUTE = 60;
 
 export const WINDOW_SECONDS = 60;
 
-/** The state of a rate limit after counting one more request. */
 export interface RateLimitResult {
   readonly isExceeded: boolean;
   readonly remaining: number;
@@ -90,8 +89,8 @@ export interface RateLimitResult {
 /**
  * Counts requests by key, in fixed windows that begin with the first request of the key. Exceeded requests count too.
  *
- * One interface, two implementations: `InMemoryRateLimiter` for a single process, `SharedRateLimiter` for any number of
- * processes and hosts with Redis. `count` never fails.
+ * `InMemoryRateLimiter` is for a single process, `RedisRateLimiter` for any number of processes and hosts. `count` never
+ * fails.
  */
 export interface RateLimiter {
   readonly windowSeconds: number;

@@ -45,7 +45,7 @@ const IMPLEMENTATIONS: readonly Implementation[] = [
     }),
   },
   {
-    name: 'SharedRateLimiter in Redis',
+    name: 'RedisRateLimiter',
     isSkipped: !isInstalled('redis'),
     async start(windowSeconds) {
       namespaces += 1;

@@ -1,12 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RateLimiter, RateLimitResult } from '../../src/rate-limiting/request-limits.ts';
-import { startRedisRateLimiter } from '../../src/rate-limiting/redis-rate-limiter.ts';
-import type { SharedRateLimiter } from '../../src/rate-limiting/shared-rate-limiter.ts';
+import { RedisRateLimiter } from '../../src/rate-limiting/redis-rate-limiter.ts';
 
 /** The rate limiter of one process, and its log lines. */
 export interface LimiterOfProcess {
-  readonly limiter: SharedRateLimiter;
+  readonly limiter: RedisRateLimiter;
   readonly close: () => void;
   /** The lines as they would be logged. */
   readonly lines: readonly string[];
@@ -26,10 +25,10 @@ export async function startRedisLimiter(
     events.emit('line');
   };
   const logger = { info: log, warn: log };
-  const { limiter, close } = await startRedisRateLimiter({ redisUrl, namespace, windowSeconds, logger });
+  const limiter = await RedisRateLimiter.start({ redisUrl, namespace, windowSeconds, logger });
   return {
     limiter,
-    close,
+    close: () => limiter.close(),
     lines,
     logged: async (text, from = 0) => {
       while (!lines.slice(from).some((line) => line.includes(text))) await once(events, 'line');
@@ -67,7 +66,7 @@ export const passedOf = (limitResults: readonly RateLimitResult[]): number =>
  * on a busy machine, it is repeated.
  */
 export async function whileShared<T>(
-  limiters: readonly SharedRateLimiter[],
+  limiters: readonly RedisRateLimiter[],
   course: (attempt: number) => Promise<T>,
 ): Promise<T> {
   const fallbacks = (): number => limiters.reduce((sum, limiter) => sum + limiter.fallbacks, 0);

@@ -1,7 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
-import { redisNamespace } from '../../src/rate-limiting/redis-rate-limiter.ts';
-import type { SharedRateLimiter } from '../../src/rate-limiting/shared-rate-limiter.ts';
+import { redisNamespace, type RedisRateLimiter } from '../../src/rate-limiting/redis-rate-limiter.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
 import { countRequest, countRequests, passedOf, startRedisLimiter, whileShared } from './redis-limits.ts';
@@ -23,7 +22,7 @@ const closings: (() => void)[] = [];
 beforeEach(() => client.flushall());
 afterEach(() => closings.splice(0).forEach((close) => close()));
 
-async function start(options: Parameters<typeof startRedisLimiter>[1] = {}): Promise<SharedRateLimiter> {
+async function start(options: Parameters<typeof startRedisLimiter>[1] = {}): Promise<RedisRateLimiter> {
   const { limiter, close } = await startRedisLimiter(redis.url, options);
   closings.push(close);
   return limiter;

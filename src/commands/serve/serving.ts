@@ -14,7 +14,6 @@ import { requestMetrics } from '../../http/request/observers.ts';
 import { registerServingMetrics } from '../../monitoring/serving-metrics.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { readCursorSecret } from '../../http/request/page-parameters.ts';
-import type { RedisRateLimiter } from '../../rate-limiting/redis-rate-limiter.ts';
 import { UsageRecorder } from '../../usage/usage-recorder.ts';
 import { flushLog } from '../output/logger.ts';
 import { readFileSync } from 'node:fs';
@@ -28,14 +27,9 @@ import { throttleWarning } from '../../throttle-warning.ts';
  */
 const MAX_UNACCEPTED_CONNECTIONS = 4_096;
 
-/** A listening server. */
 export type Serving = Awaited<ReturnType<typeof startServing>>;
 
-/**
- * Opens the database for reading, and serves requests.
- *
- * @throws OperatorError, or an error of the database or the system, if it cannot start.
- */
+/** Opens the database for reading, and serves requests. */
 export async function startServing(config: Config, logger: Logger) {
   await using opened = new AsyncDisposableStack();
   const database = opened.use(openForServing(config.database, config.replicaUrl));
@@ -52,12 +46,12 @@ export async function startServing(config: Config, logger: Logger) {
   const cursorSecret = await readCursorSecret(database);
   const shared = await countInRedis(config, logger, cursorSecret);
   opened.defer(() => shared?.close());
-  const limits = new RequestLimits(shared?.limiter ?? new InMemoryRateLimiter());
+  const limits = new RequestLimits(shared ?? new InMemoryRateLimiter());
   const metrics = processMetrics();
   const observers = [requestMetrics(metrics), usage.observe];
   const app = await buildApp({ config, database, clock: Date.now, directory, cursorSecret, logger, observers }, limits);
   opened.defer(() => app.close());
-  const readiness = new Readiness(database, { directory, redisRateLimiter: shared?.limiter });
+  const readiness = new Readiness(database, { directory, redisRateLimiter: shared });
   boundConnections(app.server, logger);
   const { port, reusePort } = config;
   const host = await resolveHost(config.host, 'PDS_HOST or --host');
@@ -68,11 +62,9 @@ export async function startServing(config: Config, logger: Logger) {
   registerServingMetrics(metrics, database, {
     directory,
     usage,
-    responseCache: app.responseCache,
-    openStreams: app.openStreams,
-    admission: app.admission,
+    app,
     limits,
-    redisRateLimiter: shared?.limiter,
+    redisRateLimiter: shared,
     keyEnvironment: keyEnvironmentOf(config.environment),
     clock: Date.now,
   });
@@ -90,16 +82,12 @@ export async function startServing(config: Config, logger: Logger) {
   };
 }
 
-async function countInRedis(
-  { redisUrl, environment }: Config,
-  logger: Logger,
-  cursorSecret: Buffer,
-): Promise<RedisRateLimiter | null> {
+async function countInRedis({ redisUrl, environment }: Config, logger: Logger, cursorSecret: Buffer) {
   if (redisUrl === null) return null;
   // Loaded only if used: it takes a tenth of the startup time.
-  const { redisNamespace, startRedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
+  const { redisNamespace, RedisRateLimiter } = await import('../../rate-limiting/redis-rate-limiter.ts');
   const namespace = redisNamespace(cursorSecret, environment);
-  return startRedisRateLimiter({ redisUrl, namespace, windowSeconds: WINDOW_SECONDS, logger });
+  return RedisRateLimiter.start({ redisUrl, namespace, windowSeconds: WINDOW_SECONDS, logger });
 }
 
 /** How long shutdown can take. Requests still in flight are cut before (`WAITS.drainMs`). */
@@ -120,7 +108,6 @@ export function closeAtEnd(logger: Logger, close: () => Promise<void>): ReturnTy
  * of the first.
  *
  * @param setting the setting that names the host, for the error message.
- * @throws OperatorError if it has no address.
  */
 export async function resolveHost(host: string, setting: string): Promise<string> {
   try {
