@@ -12,7 +12,6 @@ import type { Since } from './since.ts';
 /** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
 const ANY_SIZE = 2 ** 31 - 1;
 
-/** Which records of a list to read. */
 export interface BatchRequest {
   readonly since: Since | null;
   /** The key before the first; null for the start of the list. */
@@ -34,11 +33,7 @@ export const NO_RECORDS: Batch = {
   ...{ bytes: new Uint8Array(), count: 0, last_key: null, changes_at: null, hasMore: false },
 };
 
-/**
- * Reads the next records of a list.
- *
- * @throws OtherSnapshotError if a statement saw another snapshot.
- */
+/** Reads the next records of a list. */
 export async function readBatch(
   snapshot: Snapshot,
   listing: Listing,
@@ -143,7 +138,6 @@ export function keyQuery({ name, table, key }: ListedRecords, position: number):
   };
 }
 
-/** The column by which the records of a list are found. */
 function foundColumn({ foundBy, key }: ListedRecords): RawBuilder<unknown> {
   return sql.ref(`record.${foundBy === 'position' ? 'position' : key}`);
 }

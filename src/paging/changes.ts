@@ -9,7 +9,6 @@ import type { Listing } from './pages.ts';
 import { MAX_PIECE_BYTES, type Piece } from './pieces.ts';
 import { readSince, type Since } from './since.ts';
 
-/** A kind of the feed of changes. */
 export interface FeedKind {
   readonly kind: IndexedKind;
   /** Its records as lines of the feed; since a watermark, those whose detail changed or that became visible. */
@@ -23,7 +22,6 @@ export interface FeedKind {
 /** Why a listing of changes has every record, so that the client must drop what it does not list. */
 export type CompleteReason = 'first' | 'unknown_watermark' | 'catalog' | 'partner';
 
-/** A position in a listing of changes: a kind, and an id in it. */
 export interface FeedPosition {
   /** The index of the kind among those requested. */
   readonly kind: number;
@@ -33,7 +31,6 @@ export interface FeedPosition {
 
 export const FEED_START: FeedPosition = { kind: 0, after: null };
 
-/** The number of records of each kind. */
 export type Totals = Readonly<Partial<Record<IndexedKind, number>>>;
 
 /** Part of the feed: records as `{"kind":…,"id":…,"record":…}`, removals as `{"kind":…,"id":…,"removed":true}`. */
@@ -61,7 +58,6 @@ export interface ChangesListing {
   readonly departures: ListedDepartures;
 }
 
-/** The decision whether a listing is complete. */
 export interface FeedState {
   readonly complete: CompleteReason | null;
   /** Null if the listing is complete. */
@@ -99,11 +95,7 @@ function reasonOf({ isWatermark, from, reset_at, narrows_at }: Since): CompleteR
   return from <= narrows_at ? 'partner' : null;
 }
 
-/**
- * Reads the next changes after a position, at most `limit` and possibly fewer or none.
- *
- * @throws OtherSnapshotError if a statement saw another snapshot.
- */
+/** Reads the next changes after a position, at most `limit` and possibly fewer or none. */
 export async function readChanges(
   snapshot: Snapshot,
   listing: ChangesListing,
@@ -144,26 +136,17 @@ async function countAll(snapshot: Snapshot, kinds: readonly FeedKind[]): Promise
   return totals;
 }
 
-interface Part {
-  readonly bytes: Uint8Array;
-  readonly count: number;
-  /** The id after which the kind continues; null if this was all of it. */
-  readonly after: string | null;
-}
-
 /** Without a copy of a single part. */
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const [only] = parts;
   return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts);
 }
 
-/** The next changes of one kind: removals and records, merged in the order of their ids. */
-async function readPart(
-  snapshot: Snapshot,
-  feedKind: FeedKind,
-  departures: ListedDepartures,
-  request: BatchRequest,
-): Promise<Part> {
+/**
+ * The next changes of one kind: removals and records, merged in the order of their ids. `after` is the id after which the kind
+ * continues; null if this was all of it.
+ */
+async function readPart(snapshot: Snapshot, feedKind: FeedKind, departures: ListedDepartures, request: BatchRequest) {
   const { kind, listing } = feedKind;
   const { since, after, limit } = request;
   // A complete listing has no removals.
@@ -184,32 +167,21 @@ async function readPart(
   };
 }
 
-/** The ids that the partner cannot see in another way. */
-async function withoutVisible(
-  snapshot: Snapshot,
-  { visible }: FeedKind,
-  ids: readonly string[],
-): Promise<readonly string[]> {
+async function withoutVisible(snapshot: Snapshot, { visible }: FeedKind, ids: readonly string[]) {
   if (ids.length === 0) return [];
   const rows = await snapshot.run(visible(snapshot, ids));
   const seenNow = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => !seenNow.has(id));
 }
 
-/** A line of the feed, without its line feed. */
-interface FeedLine {
-  readonly id: string;
-  readonly text: string;
-}
-
 /** The beginning of each line of a kind, up to its id. Ids need no escaping. */
 const beginningOf = (kind: IndexedKind): string => `{"kind":"${kind}","id":"`;
 
-function removalOf(kind: IndexedKind, id: string): FeedLine {
+function removalOf(kind: IndexedKind, id: string) {
   return { id, text: `${beginningOf(kind)}${id}","removed":true}` };
 }
 
-function linesOf(bytes: Uint8Array, kind: IndexedKind): FeedLine[] {
+function linesOf(bytes: Uint8Array, kind: IndexedKind) {
   const start = beginningOf(kind).length;
   const texts = Buffer.from(bytes).toString().split('\n').slice(0, -1);
   return texts.map((text) => ({ id: text.slice(start, text.indexOf('"', start)), text }));

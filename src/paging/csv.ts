@@ -1,7 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import type { Schema } from '../http/openapi/openapi-schemas.ts';
 
-/** A column of a list's CSV. */
 export interface CsvColumn {
   /** `coop.id` for the field `id` of the object `coop`. */
   readonly header: string;
@@ -27,8 +26,6 @@ export function csvHeader(columns: readonly CsvColumn[]): string {
 /**
  * Records as lines of CSV (RFC 4180). Null is an empty cell, a list JSON in one cell. Nothing is escaped against
  * formulas: that would change negative numbers and titles.
- *
- * @param records JSON, each followed by a line feed.
  */
 export function csvLines(records: Uint8Array, columns: readonly CsvColumn[]): string {
   const lines = new TextDecoder().decode(records).split('\n').slice(0, -1);

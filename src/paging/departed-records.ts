@@ -26,7 +26,6 @@ interface DepartedRecords {
   readonly until: string | null;
 }
 
-/** What departures were read for. */
 interface ReadFor {
   readonly catalog: CatalogName;
   readonly scope: Scope;
@@ -66,23 +65,12 @@ export class ListedDepartures {
     return this.#areMany;
   }
 
-  /** The number of departures that were examined so far. */
   get examined(): number {
     return this.#examined;
   }
 
-  /**
-   * Finds the first departures of a kind after an id.
-   *
-   * @throws OtherSnapshotError if a statement saw another snapshot.
-   */
-  async find(
-    snapshot: Snapshot,
-    kind: IndexedKind,
-    since: ChangedSince,
-    after: string | null,
-    limit: number,
-  ): Promise<DepartedRecords> {
+  /** Finds the first departures of a kind after an id. */
+  async find(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string | null, limit: number) {
     const few = this.#areMany ? null : await this.#readFew(snapshot, since);
     if (few === null) return this.#findById(snapshot, kind, since, after ?? '', limit);
     return firstOf(
@@ -119,13 +107,7 @@ export class ListedDepartures {
   }
 
   /** Reads some departures of each owner, and more of those whose last one is before what is needed of the others. */
-  async #findById(
-    snapshot: Snapshot,
-    kind: IndexedKind,
-    since: ChangedSince,
-    after: string,
-    limit: number,
-  ): Promise<DepartedRecords> {
+  async #findById(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string, limit: number) {
     const { catalog, scope } = snapshot;
     const reading = this.#reading;
     const isContinued =

@@ -26,10 +26,8 @@ export interface IndexQuery {
   readonly now: string;
 }
 
-/** A filter of an indexed kind. */
 export type IndexFilter = Filter<string, IndexQuery, Condition>;
 
-/** The conditions of the filters that a request has. */
 export type ConditionsIn<Query, C> = (query: Query) => Promise<readonly C[]>;
 
 /** Binds filters to their parsed values. */
@@ -39,7 +37,6 @@ export function conditionsOf<Query, C>(filters: Filters<Query, C>, values: Param
     (await Promise.all(given.map(async ([name, filter]) => filter.conditions(values[name], query)))).flat();
 }
 
-/** Records that have all words of a text. */
 export const words: IndexFilter = { ...freeText, conditions: hasWords };
 
 /** Records whose field has one of the values that a parameter made by `severalOf` takes. */
@@ -105,21 +102,15 @@ export function indexed(kind: IndexedKind, texts: Pick<ListedRecords, 'text' | '
   return { name: kind, table: kind, key: 'id', foundBy: 'position', isServed: isServed(kind), ...texts };
 }
 
-/** When a list is read. */
 export interface ReadAt {
   /** Null for all records, whenever they changed. */
   readonly since: Since | null;
   readonly now: string;
 }
 
-/** The records of a list, and how to find them. */
 export interface Listing {
   readonly records: ListedRecords;
-  /**
-   * Finds the first records after a key that the snapshot shows; null starts at the beginning.
-   *
-   * @param until the last key to find; null for no limit.
-   */
+  /** Finds the first records after a key, up to another, that the snapshot shows. */
   find(
     snapshot: Snapshot,
     at: ReadAt,
@@ -153,22 +144,23 @@ export function indexedListing(
   };
 }
 
-/** A short list whose records are found by key. */
+/**
+ * A short list whose records are found by key.
+ *
+ * @param find returns the first `count` keys after another in order, or more.
+ */
 export function keyedListing(
   records: ListedRecords,
-  find: (
-    snapshot: Snapshot,
-    after: string | null,
-    limit: number,
-  ) => Promise<{ readonly keys: readonly string[]; readonly hasMore: boolean }>,
+  find: (snapshot: Snapshot, after: string, count: number) => Promise<readonly string[]>,
 ): Listing {
   return {
     records,
     async find(snapshot, _at, after, limit, until) {
-      const { keys, hasMore } = await find(snapshot, after, limit);
+      const found = await find(snapshot, after ?? '', limit + 1);
+      const keys = found.slice(0, limit);
       const positions = until === null ? keys : keys.filter((key) => compareBytewise(key, until) <= 0);
-      return { positions, hasMore: hasMore && positions.length === keys.length, isRange: false };
+      return { positions, hasMore: found.length > limit && positions.length === keys.length, isRange: false };
     },
-    count: async (snapshot, _at, after) => (await find(snapshot, after, UNLIMITED)).keys.length,
+    count: async (snapshot, _at, after) => (await find(snapshot, after ?? '', UNLIMITED)).length,
   };
 }

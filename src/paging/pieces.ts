@@ -7,10 +7,7 @@ import { callerOf } from '../http/request/pipeline.ts';
 import { readBearerKey } from '../http/request/request-head.ts';
 import { forbidden, unauthorized } from '../http/response/errors.ts';
 import type { RouteServices } from '../services.ts';
-import { formatTimestamp } from '../timestamp.ts';
-import { readBatch, type Batch } from './batch.ts';
-import type { Listing } from './pages.ts';
-import { readSince } from './since.ts';
+import type { Batch } from './batch.ts';
 
 /** A stream is read in pieces, each from one snapshot. Other requests are served in between. */
 export const FIRST_PIECE_RECORDS = 100;
@@ -22,7 +19,6 @@ export const MAX_PIECE_BYTES = 2 * 1024 * 1024;
 /** A part of a stream: lines. */
 export type Piece = Pick<Batch, 'bytes' | 'count' | 'hasMore'>;
 
-/** A stream of which the first piece was read. */
 interface Begun<P> {
   /** The scope that it was read for. */
   readonly scope: Scope;
@@ -30,7 +26,6 @@ interface Begun<P> {
   readonly first: P;
 }
 
-/** What to read next. */
 export interface Continuation<P> {
   readonly previous: P;
   /** The number of records up to there. */
@@ -87,21 +82,4 @@ export async function* readPieces<P extends Piece>(
     // The reader may have taken long: what was read ahead is not sent if the partner has changed.
     if ((await findPartner()).scopeEvent !== callerOf(request).partner.scopeEvent) piece = await readNext(continuation);
   }
-}
-
-/** The records of a list up to the key `until`; null for all of them. */
-export async function* readListPieces(
-  services: RouteServices,
-  request: FastifyRequest,
-  listing: Listing,
-  begun: Begun<Batch> & { readonly until: string | null; readonly updatedSince: string | undefined },
-): AsyncGenerator<Uint8Array> {
-  const { until, watermark, updatedSince } = begun;
-  const pieces = readPieces<Batch>(services, request, begun, async (snapshot, { previous, limit }) => {
-    const since = await readSince(snapshot, updatedSince, watermark);
-    const now = formatTimestamp(services.clock());
-    const wanted = { since, after: previous.last_key, until, limit, now, maxBytes: MAX_PIECE_BYTES };
-    return readBatch(snapshot, listing, wanted);
-  });
-  for await (const { bytes, count } of pieces) if (count > 0) yield bytes;
 }

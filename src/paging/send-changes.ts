@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
-import { DEFAULT_LIMIT, encodeCursor, nextLink, type CursorBinding } from '../http/request/page-parameters.ts';
+import { DEFAULT_LIMIT, encodeCursor, nextLink } from '../http/request/page-parameters.ts';
 import { forbidden, validationFailed } from '../http/response/errors.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import { entityTag, isUnchanged } from '../http/response/send-text.ts';
@@ -27,23 +27,7 @@ import { UNLIMITED } from './pages.ts';
 import { FIRST_PIECE_RECORDS, readPieces } from './pieces.ts';
 import { sendBytes, unitsOf } from './stream.ts';
 
-interface ChangesRequest {
-  readonly position: FeedPosition;
-  readonly binding: CursorBinding;
-  readonly isFirstPage: boolean;
-  /**
-   * Limits the listing to the kinds that the partner can read.
-   *
-   * @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested.
-   * @throws OutdatedListingError if it can no longer read a kind that the request does not name, but its cursor.
-   */
-  readonly listingFor: (partner: Partner) => ChangesListing;
-}
-
-/** A row read for a listing. */
-interface Listed {
-  readonly listing: ChangesListing;
-}
+type ChangesRequest = ReturnType<typeof readRequest>;
 
 /** Responds with changes: a page as JSON, or a stream of lines. */
 export async function sendChanges(
@@ -66,7 +50,7 @@ export async function sendChanges(
   }
 }
 
-function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]): ChangesRequest {
+function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]) {
   const { decodedCursor: cursor, cursorBinding: binding, parameters } = request;
   if (binding === null) throw new Error('the feed of changes takes a cursor');
   const { kinds, updated_since: updatedSince } = parameters as {
@@ -78,7 +62,13 @@ function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]): C
     position: began ?? FEED_START,
     binding,
     isFirstPage: began === null,
-    listingFor(partner) {
+    /**
+     * Limits the listing to the kinds that the partner can read.
+     *
+     * @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested.
+     * @throws OutdatedListingError if it can no longer read a kind that the request does not name, but its cursor.
+     */
+    listingFor(partner: Partner): ChangesListing {
       const all = feedKinds.map(({ kind }) => kind);
       // Only the partner as it is read for decides: this process may not know yet that it can read more kinds.
       const requested = began?.kinds ?? kinds ?? all.filter((kind) => isAllowed(partner, kind));
@@ -121,7 +111,7 @@ async function sendPage(
   const { position } = changes;
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
-  const { result, watermark } = await request.server.snapshots.read<ChangesPiece & Listed>(request, {
+  const { result, watermark } = await request.server.snapshots.read(request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
     read: async (snapshot) => {
       const listing = changes.listingFor(snapshot.partner);
@@ -139,17 +129,7 @@ async function sendPage(
     body: pageOfLines(bytes, { next_cursor, limit, ...end }),
     rows: count,
     ...(next_cursor !== null && { link: nextLink(request, next_cursor) }),
-    watermark: null,
-    revision: null,
-    goodUntilMs: Infinity,
   });
-}
-
-/** The head and the first piece of a stream, read from one snapshot. */
-interface Beginning extends ChangesPiece, Listed {
-  readonly etag: string;
-  /** The number of records that the partner's limit is charged for. */
-  readonly total: number;
 }
 
 /** Responds with a line for each change, and a last one with the watermark, or with the cursor of the next piece. */
@@ -174,7 +154,7 @@ async function sendChangesStream(
     const piece = await readChanges(snapshot, listing, state, wanted);
     return { ...piece, hasMore: piece.next !== null && piece.count < left };
   };
-  const { result, snapshot, watermark } = await request.server.snapshots.read<Beginning>(request, {
+  const { result, snapshot, watermark } = await request.server.snapshots.read(request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
     read: async (snapshot) => {
       const { catalog, partner } = snapshot;
@@ -271,15 +251,7 @@ function endOf(
   return { next_cursor: encodeCursor(cursorSecret, binding, { after, watermark }), reset, totals, watermark: null };
 }
 
-interface CursorPosition extends FeedPosition {
-  readonly isComplete: boolean;
-  readonly hasManyRemovals: boolean;
-  readonly kinds: readonly IndexedKind[];
-  /** Null in cursors of version 2.0, too. */
-  readonly snapshotDigest: string | null;
-}
-
-function parsePosition(text: string): CursorPosition {
+function parsePosition(text: string) {
   const [mode, kinds = '', kind, after = '', snapshotDigest = ''] = text.split(' ');
   return {
     isComplete: mode === 'complete',
@@ -287,6 +259,7 @@ function parsePosition(text: string): CursorPosition {
     kinds: kinds.split(',') as IndexedKind[],
     kind: Number(kind),
     after: after === '' ? null : after,
+    // Null in cursors of version 2.0, too.
     snapshotDigest: snapshotDigest === '' ? null : snapshotDigest,
   };
 }

@@ -1,20 +1,20 @@
-import type { FastifyReply, FastifyRequest, FastifySchema, RouteShorthandOptionsWithHandler } from 'fastify';
-import { countSchema, listResponses, objectResponses } from '../http/openapi/openapi-responses.ts';
-import type { NamedSchema } from '../http/openapi/openapi-schemas.ts';
-import { DEFAULT_LIMIT, PAGE_PARAMETERS, encodeCursor, nextLink } from '../http/request/page-parameters.ts';
-import { querystringSchema, type Filters } from '../http/request/parameters.ts';
-import { sendResponse } from '../http/response/response-cache.ts';
-import type { IndexedKind, Kind } from '../kinds.ts';
-import type { RouteServices } from '../services.ts';
-import { formatTimestamp } from '../timestamp.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import type { Snapshot } from '../access/snapshot.ts';
 import type { ParameterValues, TextsToRead } from '../database/database.ts';
 import type { Revision } from '../database/revision.ts';
+import { listResponses, pageOf } from '../http/openapi/openapi-responses.ts';
+import type { RecordSchema } from '../http/openapi/openapi-schemas.ts';
+import { DEFAULT_LIMIT, PAGE_PARAMETERS, encodeCursor, nextLink } from '../http/request/page-parameters.ts';
+import { querystringSchema, type Filters } from '../http/request/parameters.ts';
 import { notFound } from '../http/response/errors.ts';
+import { sendResponse } from '../http/response/response-cache.ts';
 import type { Condition } from '../index/conditions.ts';
 import type { RecordIndex } from '../index/record-index.ts';
+import type { Kind } from '../kinds.ts';
+import type { RouteServices } from '../services.ts';
+import { formatTimestamp } from '../timestamp.ts';
 import { NO_RECORDS, pageOfLines, readBatch, type Batch } from './batch.ts';
-import type { CsvColumn } from './csv.ts';
+import { csvColumns } from './csv.ts';
 import { conditionsOf, MAX_PAGE_BYTES, type ConditionsIn, type IndexQuery, type Listing } from './pages.ts';
 import { readSince } from './since.ts';
 import { sendStream } from './stream.ts';
@@ -23,21 +23,27 @@ interface ListRoute<Query, C> {
   readonly kind: Kind;
   /** The texts of its OpenAPI operation. */
   readonly schema: FastifySchema;
-  readonly page: NamedSchema;
+  /** The schema of its records. */
+  readonly record: RecordSchema;
+  /** What a page has, if other lists have the same. */
+  readonly plural?: string;
   /** Records, if the schema's own examples do not suit this list. */
   readonly examples?: readonly object[];
   readonly filters: Filters<Query, C>;
-  readonly columns: readonly CsvColumn[];
   readonly listingOf: (conditionsIn: ConditionsIn<Query, C>) => Listing;
 }
 
-/** The route of a list: what it documents, accepts and sends follows from the same filters. */
-export function listRoute<Query, C>(
+/** Registers the route of a list: what it documents, accepts and sends follows from the same fields and filters. */
+export function registerList<Query, C>(
+  v1: FastifyInstance,
   services: RouteServices,
-  { kind, schema, page, examples, filters, columns, listingOf }: ListRoute<Query, C>,
-): RouteShorthandOptionsWithHandler {
+  { kind, schema, record, plural = kind, examples, filters, listingOf }: ListRoute<Query, C>,
+): void {
+  const page = pageOf(record, `A page of ${plural}.`);
+  if (v1.getSchema(page.$id) === undefined) v1.addSchema(page);
   const parameters = { ...filters, ...PAGE_PARAMETERS };
-  return {
+  const columns = csvColumns(record.properties);
+  v1.get(`/${kind}`, {
     schema: { ...schema, querystring: querystringSchema(parameters), response: listResponses(page, examples) },
     config: { kind, parameters },
     handler: (request, reply) => {
@@ -45,30 +51,7 @@ export function listRoute<Query, C>(
       if (request.format === 'json') return sendList(services, request, reply, listing);
       return sendStream(services, request, reply, { listing, columns, name: kind });
     },
-  };
-}
-
-/** The route of the number of records that the list of a kind has, with the same filters. */
-export function countRoute(
-  services: RouteServices,
-  index: RecordIndex,
-  kind: IndexedKind,
-  filters: Filters<IndexQuery, Condition>,
-  since = '',
-): RouteShorthandOptionsWithHandler {
-  const plural = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
-  return {
-    schema: {
-      operationId: `count${plural}`,
-      tags: [plural],
-      summary: `Count ${kind}`,
-      description: `The number of ${kind} that the list returns for the same filters.${since}`,
-      querystring: querystringSchema(filters),
-      response: objectResponses(countSchema),
-    },
-    config: { kind, parameters: filters },
-    handler: (request, reply) => sendCount(services, request, reply, index, filters),
-  };
+  });
 }
 
 /** Responds with one page of a list and the cursor of the next. All pages have the watermark of the first. */
@@ -140,14 +123,13 @@ export async function sendRecord(
     // Without its line feed.
     body: bytes.subarray(0, -1),
     rows: 1,
-    watermark: null,
     revision,
     goodUntilMs: changes_at === null ? Infinity : Date.parse(changes_at),
   });
 }
 
 /** Responds with `{total}`: the number of records that the list with these filters has. */
-async function sendCount(
+export async function sendCount(
   { clock }: RouteServices,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -166,8 +148,6 @@ async function sendCount(
   return sendResponse(request, reply, {
     body: JSON.stringify({ total }),
     rows: 0,
-    watermark: null,
     revision: cachedAs(request, revision),
-    goodUntilMs: Infinity,
   });
 }

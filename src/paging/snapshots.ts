@@ -16,7 +16,6 @@ declare module 'fastify' {
   }
 }
 
-/** A result that was read from one snapshot. */
 export interface SnapshotRead<T> {
   readonly result: T;
   readonly snapshot: Snapshot;
@@ -26,7 +25,6 @@ export interface SnapshotRead<T> {
   readonly revision: Revision | null;
 }
 
-/** How to read a response. */
 interface Reading<T> {
   /** Reads by the statements of the snapshot, and by what is cached for its catalog and scope. */
   readonly read: (snapshot: Snapshot) => T | Promise<T>;

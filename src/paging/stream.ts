@@ -12,7 +12,7 @@ import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
 import { NO_RECORDS, readBatch, readKey, type Batch, type BatchRequest } from './batch.ts';
 import { UNLIMITED, type Listing } from './pages.ts';
-import { FIRST_PIECE_RECORDS, MAX_PIECE_BYTES, readListPieces } from './pieces.ts';
+import { FIRST_PIECE_RECORDS, MAX_PIECE_BYTES, readPieces, type Piece } from './pieces.ts';
 import { readSince } from './since.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
@@ -32,21 +32,11 @@ const COMPRESSORS = {
   gzip: () => createGzip({ chunkSize: CHUNK_BYTES, level: 1 }),
 } as const;
 
-/** The records of a list, and how to send them as a stream. */
-export interface StreamedList {
+interface StreamedList {
   readonly listing: Listing;
   readonly columns: readonly CsvColumn[];
   /** The name of a downloaded file, without its extension. */
   readonly name: string;
-}
-
-/** The head and the first piece of a stream, read from one snapshot. */
-interface Beginning extends Batch {
-  readonly etag: string;
-  /** The number of records that the partner's limit is charged for. */
-  readonly total: number;
-  /** The key of the last record to send, if `limit` ends the stream before the list. */
-  readonly until: string | null;
 }
 
 /**
@@ -68,7 +58,7 @@ export async function sendStream(
   const { limit = UNLIMITED } = request.parameters as { limit?: number };
   const { updated_since: updatedSince } = cursorBinding.filters as { updated_since?: string };
   const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
-  const { result, snapshot, watermark } = await request.server.snapshots.read<Beginning>(request, {
+  const { result, snapshot, watermark } = await request.server.snapshots.read(request, {
     cursorWatermark,
     read: async (snapshot) => {
       const since = await readSince(snapshot, updatedSince, cursorWatermark);
@@ -88,20 +78,26 @@ export async function sendStream(
     },
   });
   const { etag, total, until } = result;
-  const { scope } = snapshot;
   const more: Record<string, string> = { [WATERMARK_HEADER]: watermark };
   if (until !== null)
     more['link'] = nextLink(request, encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
-  const pieces = readListPieces(services, request, listing, { scope, watermark, first: result, until, updatedSince });
-  const lines = format === 'csv' ? asCsv(pieces, columns) : pieces;
+  const begun = { scope: snapshot.scope, watermark, first: result };
+  const pieces = readPieces<Batch>(services, request, begun, async (current, { previous, limit: wanted }) => {
+    const since = await readSince(current, updatedSince, watermark);
+    const now = formatTimestamp(clock());
+    const rest = { since, after: previous.last_key, until, limit: wanted, now, maxBytes: MAX_PIECE_BYTES };
+    return readBatch(current, listing, rest);
+  });
+  const lines = format === 'csv' ? asCsv(linesOf(pieces), columns) : linesOf(pieces);
   return sendBytes(request, reply, { etag, total, format, name, more }, lines);
 }
 
+/** The number of records, and the key of the last one if `limit` ends the stream before the list. */
 async function readExtent(
   snapshot: Snapshot,
   listing: Listing,
   { since, now, after, limit }: Pick<BatchRequest, 'since' | 'now' | 'after' | 'limit'>,
-): Promise<Pick<Beginning, 'total' | 'until'>> {
+): Promise<{ total: number; until: string | null }> {
   if (limit === UNLIMITED) return { total: await listing.count(snapshot, { since, now }, after), until: null };
   const { positions, hasMore } = await listing.find(snapshot, { since, now }, after, limit, null);
   const last = positions.at(-1);
@@ -115,7 +111,6 @@ interface StreamHead {
   readonly total: number;
   readonly format: StreamFormat;
   readonly name: string;
-  /** Its own headers. */
   readonly more?: Readonly<Record<string, string>>;
 }
 
@@ -156,10 +151,7 @@ export async function sendBytes(
   return reply.send(encode(cutOnError(request, lines), encoding, reply.raw));
 }
 
-async function* cutOnError(
-  request: FastifyRequest,
-  lines: AsyncGenerator<Uint8Array>,
-): AsyncGenerator<Uint8Array, undefined> {
+async function* cutOnError(request: FastifyRequest, lines: AsyncGenerator<Uint8Array>) {
   try {
     yield* lines;
   } catch (error) {
@@ -168,7 +160,6 @@ async function* cutOnError(
   }
 }
 
-/** Compresses the pieces. */
 function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding, response: Writable): NodeJS.ReadableStream {
   const compressor = encoding === 'identity' ? null : COMPRESSORS[encoding]();
   const sink = compressor ?? response;
@@ -185,10 +176,7 @@ function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding, response:
  *
  * @param countUnwritten how many of the last pieces may still be needed.
  */
-async function* freeWritten(
-  pieces: AsyncIterable<Uint8Array>,
-  countUnwritten: () => number,
-): AsyncGenerator<Uint8Array> {
+async function* freeWritten(pieces: AsyncIterable<Uint8Array>, countUnwritten: () => number) {
   const held: Uint8Array[] = [];
   const freeSome = (): void => {
     while (held.length > countUnwritten()) (held.shift()?.buffer as ArrayBuffer | undefined)?.transfer(0);
@@ -201,6 +189,10 @@ async function* freeWritten(
     // Twice, since the sink is empty either while it waits for a piece or when it requests the next one.
     freeSome();
   }
+}
+
+async function* linesOf(pieces: AsyncIterable<Piece>): AsyncGenerator<Uint8Array> {
+  for await (const { bytes, count } of pieces) if (count > 0) yield bytes;
 }
 
 async function* asCsv(pieces: AsyncIterable<Uint8Array>, columns: readonly CsvColumn[]): AsyncGenerator<Uint8Array> {

@@ -92,7 +92,6 @@ const INTEGER: ImportSchema = {
 };
 const BOOLEAN: ImportSchema = { type: 'boolean', description: 'must be true or false' };
 
-/** The documentation of a field, with an example. */
 const textsOf = (description: string, example?: string) => {
   return { description, ...(example !== undefined && { examples: [example] }) };
 };
@@ -160,17 +159,13 @@ export function setOf(items: ImportSchema, example: string, { isSorted = false }
 }
 
 /** An embedded record. The import format has its id, under another name. */
-export function reference<Name extends string>(importedAs: Name, embeds: Kind, served: Schema): Field<string, Name> {
-  return { imported: TEXT, served, importedAs, embeds };
-}
-
-/** An embedded record, or null. */
-export function nullableReference<Name extends string>(
+export function reference<Name extends string, T extends string | null = string>(
   importedAs: Name,
   embeds: Kind,
   served: Schema,
-): Field<string | null, Name> {
-  return { imported: orNull(TEXT), served, importedAs, embeds };
+  imported = TEXT,
+): Field<T, Name> {
+  return { imported, served, importedAs, embeds };
 }
 
 /** Embedded records. The import format has their ids, under another name. */
@@ -225,10 +220,7 @@ export function updatedAt(description: string): Field<never, ''> {
  * The served fields of a detail, of lists or of a record in others, which has no added fields: the properties of a schema
  * in the OpenAPI document, from which the columns of CSV follow.
  */
-export function servedProperties(
-  fields: Fields,
-  form: 'detail' | 'list' | 'embedded' = 'detail',
-): Record<string, Schema> {
+export function servedProperties(fields: Fields, form: 'detail' | 'list' | 'embedded' = 'detail') {
   const isServed = ({ isOfDetail = false, isAdded = false }: Field): boolean =>
     form === 'detail' || (form === 'list' ? !isOfDetail : !isAdded);
   const served = Object.entries(fields).filter(([, each]) => isServed(each));

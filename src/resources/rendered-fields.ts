@@ -35,7 +35,6 @@ export function fieldRenderer<F extends Fields>(
   };
 }
 
-/** The keys of what a field embeds. */
 type Embedded = string | readonly string[] | null;
 
 function embeddedText(kind: Kind, keys: Embedded, textOf: TextOf | undefined): string {
@@ -63,7 +62,6 @@ function keysOf(kind: Kind, embedded: unknown): unknown {
   return (embedded as Readonly<Record<string, unknown>> | null | undefined)?.[keyField(kind)] ?? embedded;
 }
 
-/** The fields in the rendered text. */
 function storedFields(fields: Fields): [string, Field][] {
   return Object.entries(fields).filter(([, { served, isAdded = false }]) => served !== null && !isAdded);
 }

@@ -70,7 +70,6 @@ export const pageMeta = objectSchema(
   { $id: 'PageMeta', description: 'The position of a page in its list.' },
 );
 
-/** The body of every count. */
 export const countSchema = objectSchema(
   {
     total: int64Schema({ minimum: 0, description: 'Number of records that match the filters.', examples: [6435] }),
@@ -78,10 +77,8 @@ export const countSchema = objectSchema(
   { $id: 'Count', description: 'The number of matching records.' },
 );
 
-/** Named schemas shared by the responses of all resources. */
 export const SHARED_SCHEMAS = [errorCode, errorDetail, errorSchema, pageMeta, countSchema, listFormat, feedFormat];
 
-/** The response headers described in the document. */
 export const HEADERS = {
   'X-Request-ID': header(
     'Identifies the request. The service generates it and sends it with every response.',
@@ -163,16 +160,6 @@ export function feedResponses(page: NamedSchema) {
   return responses('A page of changes, or a stream of them.', page, { headers: ['Link'], streams });
 }
 
-/** Responses of a detail route, which can be 404. */
-export function detailResponses(record: NamedSchema) {
-  return responses('The record.', record, { isDetail: true });
-}
-
-/** Responses of a route whose object always exists, such as a count. */
-export function objectResponses(result: NamedSchema) {
-  return responses('The result.', result);
-}
-
 /** Responses of `/health`: no key, so no rate limits and no ETag. */
 export function healthResponses(health: NamedSchema) {
   return {
@@ -185,13 +172,12 @@ export function healthResponses(health: NamedSchema) {
 interface ResponseOptions {
   readonly headers?: readonly HeaderName[];
   readonly example?: object | undefined;
-  /** Content in other formats. */
   readonly streams?: Content;
-  /** Only a detail can be 404. */
   readonly isDetail?: boolean;
 }
 
-function responses(
+/** The responses of a route that needs a key. */
+export function responses(
   description: string,
   schema: NamedSchema,
   { headers: more = [], example, streams, isDetail = false }: ResponseOptions = {},

@@ -10,7 +10,6 @@ export const TIMESTAMP_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:
 
 const FILLED_PATTERN = '\\S';
 
-/** An NIGP code of 3, 5, 7 or 11 digits. */
 export const NIGP_PATTERN = '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$';
 
 /** A certification's abbreviation: no commas, and no leading or trailing spaces. */
@@ -27,6 +26,11 @@ export interface Schema {
 /** A schema that others refer to. Its `$id` is its name in the OpenAPI document. */
 export interface NamedSchema extends Schema {
   readonly $id: string;
+}
+
+/** The schema of a record, with its fields. */
+export interface RecordSchema extends NamedSchema {
+  readonly properties: Readonly<Record<string, Schema>>;
 }
 
 interface Texts {
@@ -107,8 +111,4 @@ export function openEnum<const T extends string>($id: string, values: readonly T
     'x-ms-enum': { name: $id, modelAsString: true },
     'x-speakeasy-unknown-values': 'allow',
   };
-}
-
-export function idPathSchema(description: string) {
-  return { type: 'object', required: ['id'], properties: { id: { type: 'string', minLength: 1, description } } };
 }

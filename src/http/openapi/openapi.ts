@@ -7,7 +7,6 @@ import { isPartnerPath } from '../request/request-head.ts';
 
 const OPENAPI_PATH = '/openapi.json';
 
-/** For tools without OpenAPI 3.1 support. */
 const OPENAPI_30_PATH = '/openapi-3.0.json';
 
 const DESCRIPTION = `Read-only access to cooperative purchasing contracts, solicitations (RFPs), suppliers and \
@@ -66,7 +65,6 @@ interface Response {
   headers?: Record<string, object>;
 }
 
-/** Names of the error responses shared by all operations. */
 const SHARED_RESPONSES: Readonly<Record<string, string>> = {
   400: 'BadRequest',
   401: 'Unauthorized',
@@ -77,7 +75,7 @@ const SHARED_RESPONSES: Readonly<Record<string, string>> = {
   500: 'InternalError',
 };
 
-/** The OpenAPI versions of the document, keyed by the function that generates each. */
+/** By the function that generates each document. OpenAPI 3.0 is for tools that do not know 3.1. */
 const VERSIONS = {
   swagger: { openapi: '3.1.0', license: { name: 'MIT', identifier: 'MIT' } },
   swagger30: { openapi: '3.0.3', license: { name: 'MIT', url: 'https://opensource.org/license/mit' } },
@@ -85,7 +83,6 @@ const VERSIONS = {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The OpenAPI 3.0 document. */
     swagger30: FastifyInstance['swagger'];
   }
 }
@@ -123,7 +120,7 @@ export async function addOpenApi(app: FastifyInstance, config: Config): Promise<
   }
 }
 
-/** `GET /openapi.json` and `GET /openapi-3.0.json`: all routes, in either OpenAPI version. */
+/** `GET /openapi.json` and `GET /openapi-3.0.json`. */
 export function registerOpenApi(app: FastifyInstance): void {
   registerDocument(app, OPENAPI_PATH, () => app.swagger());
   registerDocument(app, OPENAPI_30_PATH, () => app.swagger30());

@@ -36,20 +36,14 @@ export const readCertifications: Query<Omit<Certification, 'termText'>> = {
 export class CertificationList {
   #cached: Certifications | null = null;
 
-  /** Finds the abbreviations on the next page of a list. */
-  async find(
-    snapshot: Snapshot,
-    conditions: readonly CertificationCondition[],
-    after: string | null,
-    limit: number,
-  ): Promise<{ keys: string[]; hasMore: boolean }> {
+  /** The abbreviations after another that meet all conditions. */
+  async find(snapshot: Snapshot, conditions: readonly CertificationCondition[], after: string): Promise<string[]> {
     const { all } = await this.#read(snapshot);
-    const found = all.filter(
-      (certification) =>
-        (after === null || compareBytewise(certification.abbreviation, after) > 0) &&
-        conditions.every((holds) => holds(certification)),
-    );
-    return { keys: found.slice(0, limit).map(({ abbreviation }) => abbreviation), hasMore: found.length > limit };
+    return all.flatMap((certification) => {
+      const { abbreviation } = certification;
+      const isFound = compareBytewise(abbreviation, after) > 0 && conditions.every((holds) => holds(certification));
+      return isFound ? [abbreviation] : [];
+    });
   }
 
   /**
@@ -94,12 +88,7 @@ export class CertificationList {
   }
 }
 
-function findName(
-  byName: ReadonlyMap<string, string>,
-  parts: readonly string[],
-  start: number,
-  length: number,
-): string | undefined {
+function findName(byName: ReadonlyMap<string, string>, parts: readonly string[], start: number, length: number) {
   const text = parts
     .slice(start, start + length)
     .join(',')

@@ -1,15 +1,11 @@
 import type { FastifyInstance } from 'fastify';
-import { pageOf } from '../../http/openapi/openapi-responses.ts';
 import { freeText, oneOfParameter, type Filter } from '../../http/request/parameters.ts';
 import { wordMatcher } from '../../index/words.ts';
 import { keyedListing, storedWhole } from '../../paging/pages.ts';
-import { csvColumns } from '../../paging/csv.ts';
-import { listRoute } from '../../paging/send.ts';
+import { registerList } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
 import type { CertificationCondition, CertificationList } from './certification-list.ts';
 import { certification, certificationType } from './fields.ts';
-
-const certificationPage = pageOf(certification, 'A page of certifications.');
 
 type CertificationFilter = Filter<string, null, CertificationCondition>;
 
@@ -33,25 +29,20 @@ export function registerCertifications(
   services: RouteServices,
   certifications: CertificationList,
 ): void {
-  for (const schema of [certificationType, certification, certificationPage]) v1.addSchema(schema);
-
-  v1.get(
-    '/certifications',
-    listRoute(services, {
-      kind: 'certifications',
-      schema: {
-        operationId: 'listCertifications',
-        tags: ['Reference lists'],
-        summary: 'List certifications',
-        description: 'All certifications, ordered by abbreviation; `q` searches names and abbreviations.',
-      },
-      page: certificationPage,
-      columns: csvColumns(certification.properties),
-      filters,
-      listingOf: (conditionsIn) =>
-        keyedListing(storedWhole('certifications', 'abbreviation'), async (snapshot, after, limit) =>
-          certifications.find(snapshot, await conditionsIn(null), after, limit),
-        ),
-    }),
-  );
+  for (const schema of [certificationType, certification]) v1.addSchema(schema);
+  registerList(v1, services, {
+    kind: 'certifications',
+    schema: {
+      operationId: 'listCertifications',
+      tags: ['Reference lists'],
+      summary: 'List certifications',
+      description: 'All certifications, ordered by abbreviation; `q` searches names and abbreviations.',
+    },
+    record: certification,
+    filters,
+    listingOf: (conditionsIn) =>
+      keyedListing(storedWhole('certifications', 'abbreviation'), async (snapshot, after) =>
+        certifications.find(snapshot, await conditionsIn(null), after),
+      ),
+  });
 }

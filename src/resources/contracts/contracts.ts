@@ -1,18 +1,13 @@
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
-import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
 import { idsParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
-import { indexed, indexedListing, updatedSince, withAny, words } from '../../paging/pages.ts';
-import { csvColumns } from '../../paging/csv.ts';
-import { countRoute, listRoute, sendRecord } from '../../paging/send.ts';
+import { indexed, updatedSince, withAny, words } from '../../paging/pages.ts';
 import type { RouteServices } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
+import { registerRecords } from '../register-records.ts';
 import { withUpdatedAt } from '../served-json.ts';
 import { contract } from './fields.ts';
-
-const contractPage = pageOf(contract, 'A page of contracts.');
 
 export const contractFilters = {
   q: words,
@@ -25,42 +20,19 @@ export const contractFilters = {
 
 /** GET /v1/contracts, /v1/contracts/count and /v1/contracts/{id}. */
 export function registerContracts(v1: FastifyInstance, services: RouteServices, index: RecordIndex): void {
-  for (const schema of [contract, contractPage]) v1.addSchema(schema);
-
-  v1.get(
-    '/contracts',
-    listRoute(services, {
-      kind: 'contracts',
-      schema: {
-        operationId: 'listContracts',
-        tags: ['Contracts'],
-        summary: 'List contracts',
-        description:
-          'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
-      },
-      page: contractPage,
-      columns: csvColumns(contract.properties),
-      filters: contractFilters,
-      listingOf: (conditionsIn) => indexedListing(index, listedContracts, conditionsIn),
-    }),
-  );
-
-  v1.get('/contracts/count', countRoute(services, index, 'contracts', contractFilters, ' Since 1.3.0.'));
-
-  v1.get<{ Params: { id: string } }>('/contracts/:id', {
-    schema: {
-      operationId: 'getContract',
-      tags: ['Contracts'],
-      summary: 'Get a contract',
-      description: 'One contract, with all of its suppliers and city services.',
-      params: idPathSchema('The `id` of the contract.'),
-      response: detailResponses(contract),
+  v1.addSchema(contract);
+  registerRecords(v1, services, index, {
+    kind: 'contracts',
+    schema: contract,
+    detailSchema: contract,
+    filters: contractFilters,
+    listed: listedContracts,
+    descriptions: {
+      list: 'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
+      detail: 'One contract, with all of its suppliers and city services.',
+      countSince: ' Since 1.3.0.',
     },
-    config: { kind: 'contracts', parameters: {} },
-    handler: (request, reply) =>
-      sendRecord(services, request, reply, (snapshot) =>
-        findRecord(snapshot, 'contracts', listedContracts, request.params.id),
-      ),
+    find: (snapshot, id) => findRecord(snapshot, 'contracts', listedContracts, id),
   });
 }
 

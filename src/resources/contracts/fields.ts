@@ -3,11 +3,12 @@ import {
   filledText,
   idBesideCount,
   nullable,
-  nullableReference,
+  orNull,
   reference,
   references,
   servedProperties,
   text,
+  TEXT,
   updatedAt,
   type RecordOf,
 } from '../fields.ts';
@@ -26,10 +27,11 @@ export const contractFields = {
     'lead-entities',
     describedRef(namedRef, 'The organization that awarded the contract.', LEAD_ENTITY_EXAMPLE),
   ),
-  coop: nullableReference(
+  coop: reference<'coop_id', string | null>(
     'coop_id',
     'coops',
     nullableRef(namedRef, 'The cooperative that the contract belongs to; null if it belongs to none.', COOP_EXAMPLE),
+    orNull(TEXT),
   ),
   suppliers: references('supplier_ids', 'suppliers', 'sup_1', {
     items: refTo(embeddedSupplier),

@@ -5,7 +5,7 @@ import type { Partner } from '../../access/scope.ts';
 import type { Engine, Query } from '../../database/database.ts';
 import { checkedAt } from '../../database/revision.ts';
 import { isInList, parameter } from '../../database/statement.ts';
-import { objectResponses } from '../../http/openapi/openapi-responses.ts';
+import { responses } from '../../http/openapi/openapi-responses.ts';
 import {
   filledTextSchema,
   int64Schema,
@@ -16,13 +16,13 @@ import {
   refTo,
   timestampSchema,
 } from '../../http/openapi/openapi-schemas.ts';
+import { callerOf } from '../../http/request/pipeline.ts';
 import { EncodedText, sendText, JSON_TYPE } from '../../http/response/send-text.ts';
 import { unauthorized } from '../../http/response/errors.ts';
 import { KINDS_AS_LISTED } from '../../kinds.ts';
 import type { RouteServices } from '../../services.ts';
 import { lastDays } from '../../timestamp.ts';
 
-/** How many days of requests are shown, if usage is kept that long. */
 const MAX_DAYS = 30;
 
 const keyEnvironment = openEnum(
@@ -140,14 +140,14 @@ export function registerKey(v1: FastifyInstance, { clock, config }: RouteService
       description:
         'The key that you send, when it ends, what its partner can see, its limit, and its requests of the last 30 days. ' +
         'Open to every key, whatever kinds its partner can request. Since 1.1.0.',
-      response: objectResponses(key),
+      response: responses('The result.', key),
     },
     config: { kind: null, parameters: {} },
     handler: async (request, reply) => {
       const days = lastDays(clock(), dayCount);
       const { result: rows, snapshot } = await request.server.snapshots.read(request, {
         // A cached key is not looked up, and a replica can lag behind its rotation.
-        read: (snapshot) => snapshot.run(ownKey(snapshot.engine, request.keyId, days), 'primary'),
+        read: (snapshot) => snapshot.run(ownKey(snapshot.engine, callerOf(request).keyId, days), 'primary'),
       });
       const [row] = rows;
       // Deleted since it was authenticated.

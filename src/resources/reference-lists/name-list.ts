@@ -29,19 +29,14 @@ export class NameList {
     this.#kind = kind;
   }
 
-  /** The first ids after another of records whose name matches and that the scope shows. */
-  async find(
-    snapshot: Snapshot,
-    matches: (termText: string) => boolean,
-    after: string,
-    limit: number,
-  ): Promise<{ keys: string[]; hasMore: boolean }> {
+  /** The first `count` ids after another, or more, of records whose name matches and that the scope shows. */
+  async find(snapshot: Snapshot, matches: (termText: string) => boolean, after: string, count: number) {
     const all = await this.#read(snapshot);
     const keys: string[] = [];
     let named: string[] = [];
     // Enough if the scope shows them all.
-    let size = Math.min(limit + 1, MAX_ROWS);
-    for (let index = 0; index < all.length && keys.length <= limit; index += 1) {
+    let size = Math.min(count, MAX_ROWS);
+    for (let index = 0; index < all.length && keys.length < count; index += 1) {
       const { id = '', termText = '' } = all[index] ?? {};
       if (index % MAX_ROWS === 0) await scheduler.turn(snapshot.partner.id);
       if (id > after && matches(termText)) named.push(id);
@@ -51,7 +46,7 @@ export class NameList {
       named = [];
       size = MAX_ROWS;
     }
-    return { keys: keys.slice(0, limit), hasMore: keys.length > limit };
+    return keys;
   }
 
   async #read(snapshot: Snapshot) {
@@ -76,8 +71,6 @@ export class NameList {
 /**
  * The first records after an id of lead entities or coops that are granted or named by a visible contract, or of all city
  * services. Served by the primary key.
- *
- * @param among only of these ids.
  */
 export function namedRefs(
   { engine, scope }: Pick<Snapshot, 'engine' | 'scope'>,

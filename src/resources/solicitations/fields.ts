@@ -150,7 +150,6 @@ export const solicitationDetail = objectSchema(servedProperties(solicitationFiel
   description: 'A solicitation with everything published about it.',
 });
 
-/** The objects in lists of the detail. */
 export const detailItems = [nigpCode, document, requestedItem, notice, question].map(({ schema }) => schema);
 
 /** Renders the list item. */

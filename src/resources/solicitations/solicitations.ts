@@ -3,14 +3,11 @@ import { sql, type RawBuilder, type SqlBool } from 'kysely';
 import type { Scope } from '../../access/scope.ts';
 import type { Engine } from '../../database/database.ts';
 import { parameter } from '../../database/statement.ts';
-import { detailResponses, pageOf } from '../../http/openapi/openapi-responses.ts';
-import { idPathSchema } from '../../http/openapi/openapi-schemas.ts';
 import { anyOfParameter, booleanParameter, idsParameter, nigpParameter } from '../../http/request/parameters.ts';
 import { areOpen } from '../../index/conditions.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import {
   indexed,
-  indexedListing,
   type IndexFilter,
   type ListedRecords,
   closing,
@@ -18,14 +15,12 @@ import {
   withAny,
   words,
 } from '../../paging/pages.ts';
-import { csvColumns } from '../../paging/csv.ts';
-import { countRoute, listRoute, sendRecord, type RecordQuery } from '../../paging/send.ts';
+import type { RecordQuery } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
 import { findRecord } from '../find-record.ts';
+import { registerRecords } from '../register-records.ts';
 import { withUpdatedAt } from '../served-json.ts';
 import { detailItems, solicitation, solicitationDetail, solicitationStatus } from './fields.ts';
-
-const solicitationPage = pageOf(solicitation, 'A page of solicitations.');
 
 const NOT_OPEN = solicitationStatus.enum.filter((status) => status !== 'open');
 
@@ -65,43 +60,23 @@ export const solicitationFilters = {
 
 /** GET /v1/solicitations, /v1/solicitations/count and /v1/solicitations/{id}. */
 export function registerSolicitations(v1: FastifyInstance, services: RouteServices, index: RecordIndex): void {
-  const schemas = [solicitationStatus, solicitation, solicitationPage, solicitationDetail, ...detailItems];
-  for (const schema of schemas) v1.addSchema(schema);
-
-  v1.get(
-    '/solicitations',
-    listRoute(services, {
-      kind: 'solicitations',
-      schema: {
-        operationId: 'listSolicitations',
-        tags: ['Solicitations'],
-        summary: 'List solicitations',
-        description:
-          'Open and historic solicitations of the lead entities in your scope, ordered by id, without drafts. Restrict ' +
-          'to a window of deadlines with `closing_after` and `closing_before`.',
-      },
-      page: solicitationPage,
-      columns: csvColumns(solicitation.properties),
-      filters: solicitationFilters,
-      listingOf: (conditionsIn) => indexedListing(index, listedSolicitations, conditionsIn),
-    }),
-  );
-
-  v1.get('/solicitations/count', countRoute(services, index, 'solicitations', solicitationFilters));
-
-  v1.get<{ Params: { id: string } }>('/solicitations/:id', {
-    schema: {
-      operationId: 'getSolicitation',
-      tags: ['Solicitations'],
-      summary: 'Get a solicitation',
-      description: 'One solicitation with its documents, requested items, notices and questions.',
-      params: idPathSchema('The `id` of the solicitation, or its numeric `ref`.'),
-      response: detailResponses(solicitationDetail),
+  for (const schema of [solicitationStatus, solicitation]) v1.addSchema(schema);
+  registerRecords(v1, services, index, {
+    kind: 'solicitations',
+    schema: solicitation,
+    detailSchema: solicitationDetail,
+    filters: solicitationFilters,
+    listed: listedSolicitations,
+    descriptions: {
+      list:
+        'Open and historic solicitations of the lead entities in your scope, ordered by id, without drafts. Restrict ' +
+        'to a window of deadlines with `closing_after` and `closing_before`.',
+      detail: 'One solicitation with its documents, requested items, notices and questions.',
+      orId: ', or its numeric `ref`',
     },
-    config: { kind: 'solicitations', parameters: {} },
-    handler: (request, reply) =>
-      sendRecord(services, request, reply, (snapshot) => findSolicitation(snapshot, request.params.id)),
+    find: findSolicitation,
   });
+  for (const schema of [solicitationDetail, ...detailItems]) v1.addSchema(schema);
 }
 
 /** Up to 16 digits, like 2^53, which is above every `ref`. */

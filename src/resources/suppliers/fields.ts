@@ -75,7 +75,6 @@ export const embeddedSupplier = objectSchema(servedProperties(supplierFields, 'e
 
 export const supplier = objectSchema(servedProperties(supplierFields), { $id: 'Supplier', description: 'A supplier.' });
 
-/** Renders the supplier as embedded in contracts. */
 export const renderSupplier = fieldRenderer(supplierFields);
 
 /** Lists return this many certifications of each type, and more of one type if the other has fewer. */
