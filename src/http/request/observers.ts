@@ -27,11 +27,7 @@ export interface ObservedRequest {
 export type RequestObserver = (request: ObservedRequest) => void;
 
 /** Notifies the observers once the response is sent or its connection is closed. */
-export function observeWhenClosed(
-  observers: readonly RequestObserver[],
-  request: FastifyRequest,
-  reply: FastifyReply,
-): void {
+export function observeWhenClosed(observers: readonly RequestObserver[], request: FastifyRequest, reply: FastifyReply) {
   const { raw: response } = reply;
   response.on('close', () => {
     const { id, headers, method, caller, sentRows, refusal } = request;
@@ -60,10 +56,7 @@ function parseTraceId(header: string | string[] | undefined): string | null {
   return traceId ?? null;
 }
 
-/**
- * Logs one line per request, with the reason of a 4xx. It names the route and never the URL, because a path or query
- * can contain a secret by mistake.
- */
+/** Logs one line per request. It names the route and never the URL, which can contain a secret by mistake. */
 export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
   return ({ id, traceId, method, route, status, durationMs, partner, keyId, rows, refusal }) =>
     log.info(

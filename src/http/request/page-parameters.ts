@@ -10,7 +10,6 @@ import { openEnum } from '../openapi/openapi-schemas.ts';
 import { queryOf } from './request-head.ts';
 import { InvalidParameter, isBlank, oneOfParameter, type PageParameter } from './parameters.ts';
 
-/** How a list can be sent: as JSON pages, or as a stream of records. */
 export const FORMATS = ['json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
@@ -34,13 +33,12 @@ export function acceptedFormat(accept: string | undefined, formats: readonly For
   return FORMAT_OF[preferredType(accept, types) ?? ''] ?? 'json';
 }
 
-/** The media type of ours, in our order of preference, that an `Accept` header prefers; undefined if it accepts none. */
+/** The first of our media types that an `Accept` header prefers; undefined if it accepts none. */
 export function preferredType(accept: string, types: readonly string[]): string | undefined {
   // The library matches parameters exactly; ours have none that a client could choose between.
   return new Negotiator({ headers: { accept: accept.replaceAll(MEDIA_TYPE_PARAMETER, '') } }).mediaType([...types]);
 }
 
-/** Page size if the client gives none. */
 export const DEFAULT_LIMIT = 25;
 export const MAX_LIMIT = 100;
 
@@ -97,7 +95,7 @@ export const feedFormat = openEnum(
   '`json` is a page. `ndjson` streams all changes, or `limit` of them.',
 );
 
-/** The format of a list. Wins over `Accept`, which is compared with `formats`. */
+/** Wins over `Accept`, which is compared with `formats`. */
 export interface FormatParameter extends PageParameter<Format> {
   readonly formats: readonly Format[];
 }
@@ -107,7 +105,7 @@ function formatParameter(format: typeof listFormat | typeof feedFormat, since = 
   return { isOfPage: true, formats: format.enum, ...oneOfParameter<Format>(format, description) };
 }
 
-/** The position after which the page begins. `makePageCheck` checks that the cursor belongs to this list. */
+/** `makePageCheck` checks that the cursor belongs to this list. */
 const cursorParameter: PageParameter<string> = {
   isOfPage: true,
   schema: {
@@ -121,14 +119,12 @@ const cursorParameter: PageParameter<string> = {
   },
 };
 
-/** The parameters of every list, beside its filters. */
 export const PAGE_PARAMETERS = {
   cursor: cursorParameter,
   limit: limitParameter('`format=ndjson` or `format=csv`'),
   format: formatParameter(listFormat, ' Since 1.2.0.'),
 };
 
-/** The same of the feed of changes. */
 export const FEED_PARAMETERS = {
   cursor: cursorParameter,
   limit: limitParameter('`format=ndjson`'),
@@ -153,7 +149,7 @@ export interface DecodedCursor {
 const WATERMARK_BYTES = 6;
 const MAC_BYTES = 16;
 
-/** Encodes a cursor as opaque, authenticated text. Equal content gives equal text. */
+/** Encodes a cursor as opaque, authenticated text. */
 export function encodeCursor(secret: Buffer, binding: CursorBinding, { after, watermark }: DecodedCursor): string {
   const timestamp = Buffer.alloc(WATERMARK_BYTES);
   timestamp.writeUIntBE(Date.parse(watermark), 0, WATERMARK_BYTES);
@@ -197,16 +193,16 @@ export async function readCursorSecret(database: Database): Promise<Buffer> {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The request's cursor, decoded; null on the first page. */
+    /** Null on the first page. */
     decodedCursor: DecodedCursor | null;
-    /** The binding of this list's cursors; null if the route is not a list. */
+    /** Null if the route is not a list. */
     cursorBinding: CursorBinding | null;
   }
 }
 
 /**
- * Makes the check of a list's page parameters and format, and that its cursor was issued to this partner by this list
- * for these filters. The check throws ApiError 400 if not.
+ * Makes the check of a list's page parameters and format, and that its cursor was issued to this partner by this list for
+ * these filters; otherwise it throws ApiError 400.
  */
 export function makePageCheck(v1: FastifyInstance, cursorSecret: Buffer): (request: FastifyRequest) => void {
   v1.decorateRequest('decodedCursor', null);

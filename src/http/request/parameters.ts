@@ -27,7 +27,6 @@ export interface Filter<T, Query, Condition> extends Parameter<T> {
 
 export type Filters<Query = unknown, Condition = unknown> = Readonly<Record<string, Filter<unknown, Query, Condition>>>;
 
-/** A parameter that selects the page of a list, rather than its records. */
 export interface PageParameter<T> extends Parameter<T> {
   readonly isOfPage: true;
 }
@@ -37,10 +36,7 @@ export type Parameters = Readonly<Record<string, Filter<unknown, unknown, unknow
 /** The parsed values of the parameters that were given; the object has no prototype. */
 export type ParameterValues = Readonly<Record<string, unknown>>;
 
-/**
- * A value is invalid for its parameter. The message continues the parameter's name: "must be …". Its first sentence is logged:
- * text of the client's is in a second one.
- */
+/** The message continues the parameter's name: "must be …". Text of the client's is after its first sentence, which is logged. */
 export class InvalidParameter extends Error {
   override name = 'InvalidParameter';
 }
@@ -94,7 +90,7 @@ export function isBlank(text: string): boolean {
   return text.trim() === '';
 }
 
-/** The decoded names and values of a URL's query, in order. A name without `=` has an empty value. */
+/** A name without `=` has an empty value. */
 function readQuery(url: string): (readonly [name: string, value: string])[] {
   return queryOf(url)
     .split('&')

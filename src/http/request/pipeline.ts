@@ -15,7 +15,7 @@ import {
   unknownPath,
   validationFailed,
 } from '../response/errors.ts';
-import { keyHeaders, partnerHeaders, publicHeaders } from '../response/send-text.ts';
+import { PARTNER_HEADERS, PUBLIC_HEADERS, REQUEST_ID_HEADER } from '../response/send-text.ts';
 import { sendCached } from '../response/response-cache.ts';
 import { leaveWhenSent, type Admission } from '../server/admission.ts';
 import { isPartnerPath, readPath, hasUnknownEnd, problemOfHead, readBearerKey } from './request-head.ts';
@@ -32,21 +32,18 @@ declare module 'fastify' {
     parameters?: Parameters;
   }
   interface FastifyRequest {
-    /** Whose key the request has; null outside /v1, and until the key was accepted. */
+    /** Null outside /v1, and until the key was accepted. */
     caller: FoundPartner | null;
     /** The authenticated partner, without its scope, which only a snapshot has. Throws outside /v1. */
     readonly partner: Omit<Partner, 'scope'>;
     /** Counts the request as more than one, for a stream. It is not refused, even if the limit is exceeded. */
     countMore(reply: FastifyReply, units: number): Promise<void>;
-    /** The format that was requested, by parameter or by `Accept`. */
+    /** By parameter or by `Accept`. */
     format: Format;
-    /** The public id of its key. Throws outside /v1. */
-    readonly keyId: string;
     /** The 4xx that it is refused with. */
     refusal: ApiError | null;
-    /** Number of records in the response; 0 if it has none. */
+    /** Number of records in the response. */
     sentRows: number;
-    /** The parsed query parameters, as defined in the route's config. */
     parameters: ParameterValues;
   }
 }
@@ -65,11 +62,6 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
   app.decorateRequest('partner', {
     getter() {
       return callerOf(this).partner;
-    },
-  });
-  app.decorateRequest('keyId', {
-    getter() {
-      return callerOf(this).keyId;
     },
   });
   app.decorateRequest('refusal', null);
@@ -102,9 +94,10 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     reply.headers(limitHeaders(partner, limits, await limits.countMore(partner, units)));
   });
   v1.addHook('onRequest', async (request, reply) => {
-    reply.headers(partnerHeaders(request.id));
+    reply.headers({ [REQUEST_ID_HEADER]: request.id, ...PARTNER_HEADERS });
     request.caller = await authenticate(request, parts); // 401, or 429 after many
-    reply.headers(keyHeaders(request.caller, clock));
+    const { expiry } = request.caller;
+    if (expiry !== null && clock() >= expiry.warnFromMs) reply.header('x-key-expires-at', expiry.expiresAt);
     await countRequest(request, reply, limits); // 429
   });
   // A cached response has passed the checks below, for the same partner, revision and URL. Without a promise: Fastify
@@ -138,7 +131,7 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
 export function addPublicPipeline(pages: FastifyInstance): void {
   disableSchemaCompilers(pages);
   pages.addHook('onRequest', (request, reply, done) => {
-    reply.headers(publicHeaders(request.id));
+    reply.headers({ [REQUEST_ID_HEADER]: request.id, ...PUBLIC_HEADERS });
     checkPath(request); // 404, 405
     checkHead(request); // 400
     done();
@@ -156,10 +149,7 @@ function disableSchemaCompilers(scope: FastifyInstance): void {
  * Resolves the API key of every request to its partner, even if the path does not exist. After `FAILURES_PER_MINUTE`
  * failures from one address in a minute, further failures from it get 429. Requests with a valid key are unaffected.
  */
-async function authenticate(
-  request: FastifyRequest,
-  { directory, limits, admission }: PartnerPipelineParts,
-): Promise<FoundPartner> {
+async function authenticate(request: FastifyRequest, { directory, limits, admission }: PartnerPipelineParts) {
   const key = readBearerKey(request.raw.rawHeaders);
   let caller = key === null ? null : directory.findCachedKey(key);
   if (key !== null && caller === null) {
@@ -183,7 +173,7 @@ async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, li
   if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
 }
 
-/** Whose key the request has, with the partner's scope. Throws outside /v1. */
+/** Whose key the request has. Throws outside /v1. */
 export function callerOf({ caller, id }: Pick<FastifyRequest, 'caller' | 'id'>): FoundPartner {
   if (caller === null) throw new Error(`request ${id} has no partner`);
   return caller;
@@ -210,11 +200,7 @@ function checkHead(request: FastifyRequest): void {
   if (problem !== null) throw validationFailed(problem);
 }
 
-/**
- * Checks suspension and kinds of resource. Records outside the partner's scope are not handled here.
- *
- * @throws ApiError 403 if the partner must not request this route.
- */
+/** Throws ApiError 403 if the partner is suspended, or has no access to the route's kind of resource. */
 export function checkPermission(request: Pick<FastifyRequest, 'caller' | 'id' | 'routeOptions'>): void {
   const { isSuspended, kinds } = callerOf(request).partner;
   const { routeOptions } = request;

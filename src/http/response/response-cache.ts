@@ -10,38 +10,28 @@ const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 /** Estimated memory per entry in addition to its text: objects and the cache's bookkeeping. */
 const OVERHEAD_BYTES = 512;
 
-/**
- * Responses longer than this (in bytes) are cached on their second request. Most pages of a full listing are never
- * requested again, and caching all of them would cost the garbage collector as much as rendering them.
- */
-const MAX_LENGTH_CACHED_AT_ONCE = 8_192;
-
-/** How many URLs of long responses that were requested once are remembered. */
-const MAX_REQUESTED_ONCE = 20_000;
-
-/** A rendered response for a partner. */
 export interface RenderedResponse {
   /** JSON. */
   readonly body: string | Uint8Array;
   /** Records in it. */
   readonly rows: number;
-  /** The `X-Sync-Watermark`; null for none. */
-  readonly watermark: string | null;
+  /** The `X-Sync-Watermark`, if it has one. */
+  readonly watermark?: string;
   /** The `Link` to the next page, if there is one. */
   readonly link?: string;
-  /** The revision, read by the same statement as the rows; null if the response must not be cached. */
-  readonly revision: Revision | null;
-  /** When the response becomes stale because an `is_open` in it changes. Infinity if none does. */
-  readonly goodUntilMs: number;
+  /** The revision, read by the same statement as the rows. Without it, the response is not cached. */
+  readonly revision?: Revision | null;
+  /** When the response becomes stale because an `is_open` in it changes. */
+  readonly goodUntilMs?: number;
 }
 
 /** A cached response. Serving it needs no database, hashing or compression. */
 export interface CachedResponse extends Omit<RenderedResponse, 'body' | 'revision'> {
   readonly text: EncodedText;
   readonly goodFromMs: number;
+  readonly goodUntilMs: number;
 }
 
-/** A partner, and the revision at which it was read. */
 type PartnerState = Pick<Partner, 'id' | 'revision'>;
 
 export const WATERMARK_HEADER = 'x-sync-watermark';
@@ -53,15 +43,13 @@ declare module 'fastify' {
 }
 
 /**
- * Responses by partner and URL, all of one revision. Every release, every change of a partner's
- * grants, limits, suspension or keys, and every failover or restore that loses such changes makes another revision,
- * which empties the cache. So an entry is current if the directory's copy of the partner has the revision at which the
- * entry's rows were read. Only the passing of a deadline is checked separately.
+ * Responses by partner and URL, all of one revision: every release, change of a partner or key, and loss of such changes
+ * makes another, which empties the cache. So an entry is current if the directory's copy of the partner has the revision at
+ * which the entry's rows were read. Only the passing of a deadline is checked separately.
  */
 export class ResponseCache {
   readonly #clock: Clock;
   readonly #responses: LRUCache<string, CachedResponse>;
-  readonly #requestedOnce = new LRUCache<string, true>({ max: MAX_REQUESTED_ONCE });
   #revision: Revision | null = null;
   #hits = 0;
   #misses = 0;
@@ -107,16 +95,15 @@ export class ResponseCache {
     return cached;
   }
 
-  /** Prepares a response for sending, and caches it if it is certain to be the partner's newest. */
-  finish(partner: PartnerState, url: string, { body, revision, ...others }: RenderedResponse): CachedResponse {
+  /** Caches a response if it is certain to be the partner's newest. */
+  finish(partner: PartnerState, url: string, rendered: RenderedResponse): CachedResponse {
+    const { body, revision = null, goodUntilMs = Infinity, ...others } = rendered;
     this.#misses += 1;
     const text = new EncodedText(body);
-    const response = { text, ...others, goodFromMs: this.#clock() };
+    const response = { text, ...others, goodFromMs: this.#clock(), goodUntilMs };
     // The rows can be newer than `partner`, and another request can have emptied the cache for a newer revision.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
-      const key = keyOf(partner, url);
-      if (text.length <= MAX_LENGTH_CACHED_AT_ONCE || this.#requestedOnce.has(key)) this.#responses.set(key, response);
-      else this.#requestedOnce.set(key, true);
+      this.#responses.set(keyOf(partner, url), response);
     }
     return response;
   }
@@ -124,7 +111,6 @@ export class ResponseCache {
   #switchTo(revision: Revision): void {
     if (revision === this.#revision) return;
     this.#responses.clear();
-    this.#requestedOnce.clear();
     this.#revision = revision;
   }
 }
@@ -137,7 +123,7 @@ function keyOf({ id }: PartnerState, url: string): string {
 export function sendCached(request: FastifyRequest, reply: FastifyReply, response: CachedResponse): FastifyReply {
   const { text, rows, watermark, link } = response;
   request.sentRows = rows;
-  if (watermark !== null) reply.header(WATERMARK_HEADER, watermark);
+  if (watermark !== undefined) reply.header(WATERMARK_HEADER, watermark);
   if (link !== undefined) reply.header('link', link);
   return sendText(request, reply, text, JSON_TYPE);
 }

@@ -1,11 +1,9 @@
-import { hash, randomBytes } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import Negotiator from 'negotiator';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import fresh from 'fresh';
-import type { FoundPartner } from '../../access/partner-directory.ts';
-import type { Clock } from '../../timestamp.ts';
 
 export type Encoding = 'zstd' | 'br' | 'gzip' | 'identity';
 
@@ -28,17 +26,11 @@ interface PreferringNegotiator {
   encoding(available: readonly string[], options: { preferred: readonly string[] }): string | undefined;
 }
 
-/** Encodings of texts, best first. */
 const TEXT_ENCODINGS: readonly Encoding[] = ['br', 'gzip'];
 
 /** The client's preferred encoding of `ours`, best first; plain text if it accepts none, because this API has no 406. */
 export function chooseEncoding(accepted: string | undefined, ours = TEXT_ENCODINGS): Encoding {
   if (accepted === undefined) return 'identity';
-  // Without weights, as nearly all clients send it, the library's two microseconds can be saved.
-  if (!/[;*]/.test(accepted)) {
-    const names = accepted.toLowerCase().split(/[\s,]+/);
-    return ours.find((name) => names.includes(name)) ?? 'identity';
-  }
   const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } }) as unknown as PreferringNegotiator;
   const chosen = negotiator.encoding([...ours, 'identity'], { preferred: ours });
   return ours.find((name) => name === chosen) ?? 'identity';
@@ -88,11 +80,7 @@ function encode(text: string): Buffer {
   return bytes;
 }
 
-/**
- * Whether the client already has the content with this tag.
- *
- * @param ifNoneMatch no other header counts: `Cache-Control: no-cache` from a client is meant for intermediate caches.
- */
+/** Whether the client has the content. A client's `Cache-Control: no-cache` is meant for intermediate caches. */
 export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   // Fast path: the tag exactly as we sent it. The library handles lists, `*` and the strong form.
@@ -122,31 +110,28 @@ export function sendText(
   return reply.send(body);
 }
 
-type Headers = Readonly<Record<string, string>>;
-
 export const JSON_TYPE = 'application/json; charset=utf-8';
 
 export const REQUEST_ID_HEADER = 'x-request-id';
 
-const KEY_EXPIRY_HEADER = 'x-key-expires-at';
-
-const NO_HEADERS: Headers = {};
-
 /** On every response: the browser must trust the declared content type and not sniff the body. */
 export const SECURITY_HEADERS = { 'x-content-type-options': 'nosniff' } as const;
 
-/** Errors included: without `Vary`, a cache could serve one partner's response to another. */
-const PARTNER_HEADERS = {
+/**
+ * On every response under /v1, also errors: without `Vary`, a cache could serve one partner's response to another. HSTS is
+ * left to the proxy that terminates TLS.
+ */
+export const PARTNER_HEADERS = {
   ...SECURITY_HEADERS,
   vary: 'Authorization, Accept, Accept-Encoding',
   'cache-control': 'private, no-cache',
 };
 
 /**
- * On paths that need no key, since a link can lead a browser there: nothing on them can execute or be framed, and no
+ * On every response outside /v1, since a link can lead a browser there: nothing on them can execute or be framed, and no
  * referrer is sent. The pages under /docs relax the policy, and allow caches.
  */
-const PUBLIC_HEADERS = {
+export const PUBLIC_HEADERS = {
   ...SECURITY_HEADERS,
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
   'referrer-policy': 'no-referrer',
@@ -154,38 +139,8 @@ const PUBLIC_HEADERS = {
   'cache-control': 'no-store',
 };
 
-/** The headers of every response under /v1. HSTS is left to the proxy that terminates TLS. */
-export function partnerHeaders(requestId: string): Headers {
-  return { [REQUEST_ID_HEADER]: requestId, ...PARTNER_HEADERS };
-}
-
-/** When the key ends, in its last 30 days and in the overlap after a rotation; nothing before. */
-export function keyHeaders({ expiry }: FoundPartner, clock: Clock): Headers {
-  return expiry !== null && clock() >= expiry.warnFromMs ? { [KEY_EXPIRY_HEADER]: expiry.expiresAt } : NO_HEADERS;
-}
-
-/** The headers of every response outside /v1. */
-export function publicHeaders(requestId: string): Headers {
-  return { [REQUEST_ID_HEADER]: requestId, ...PUBLIC_HEADERS };
-}
-
-// 22 characters of 6 bits: 132 bits, so IDs do not collide and cannot be guessed from one another.
-const ID_LENGTH = 22;
-
-/** Random bytes are generated for 256 IDs at once: one call per ID would cost more than everything else here. */
-const IDS_IN_BLOCK = 256;
-const BLOCK_BYTES = (IDS_IN_BLOCK * ID_LENGTH * 6) / 8;
-
-/** Generates request IDs. A client's own is never used: clients quote IDs to support, which looks them up in the log. */
-export function requestIds(): () => string {
-  let block = '';
-  let next = 0;
-  return () => {
-    if (next === block.length) {
-      block = randomBytes(BLOCK_BYTES).toString('base64url');
-      next = 0;
-    }
-    next += ID_LENGTH;
-    return `req_${block.slice(next - ID_LENGTH, next)}`;
-  };
+/** Generates a request ID. A client's own is never used: clients quote IDs to support, which looks them up in the log. */
+export function createRequestId(): string {
+  // In base64url, a UUID without its hyphens has 22 characters.
+  return `req_${Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')}`;
 }

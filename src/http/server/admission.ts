@@ -9,7 +9,7 @@ import { overloaded } from '../response/errors.ts';
  */
 const MAX_IN_FLIGHT = 256;
 
-/** Permit holder of requests whose key is still being looked up. */
+/** Holds the permits of requests whose key is still being looked up. */
 const NOBODY_YET = 0;
 
 /** An overload is logged when it begins, then at this interval while it lasts. */
@@ -27,8 +27,7 @@ declare module 'fastify' {
 
 /**
  * Limits how many requests this process accepts at once. Those beyond its capacity get 429 immediately, so accepted
- * requests stay fast, and a partner with many connections cannot delay the others. (The rate limit bounds a partner's
- * requests per minute, but neither how many of them arrive at once nor the sum of all partners.)
+ * requests stay fast, and a partner with many connections cannot delay the others.
  *
  * Not @fastify/under-pressure: its mean delay refuses all partners alike, also for a while after the overload.
  *

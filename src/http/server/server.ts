@@ -5,7 +5,7 @@ import { LogController, type FastifyBaseLogger, type FastifyInstance } from 'fas
 import { healthResponses } from '../openapi/openapi-responses.ts';
 import { objectSchema } from '../openapi/openapi-schemas.ts';
 import { routedUrl } from '../request/request-head.ts';
-import { JSON_TYPE, requestIds } from '../response/send-text.ts';
+import { createRequestId, JSON_TYPE } from '../response/send-text.ts';
 import type { OpenStreams } from './open-streams.ts';
 
 /** An `import` would read every export, and so load Node's WebSocket client: 15 MB and 60 ms of CPU in each process. */
@@ -19,7 +19,7 @@ export const FRAMEWORK_OPTIONS = {
   // One logger for all: one for each request would cost more than its one line, which gets the request's ID explicitly.
   childLoggerFactory: (parent: FastifyBaseLogger) => parent,
   logController: new LogController({ disableRequestLogging: true }),
-  genReqId: requestIds(),
+  genReqId: createRequestId,
   requestIdHeader: false,
   rewriteUrl: routedUrl,
   routerOptions: {
@@ -160,7 +160,6 @@ const LAST_REQUESTS_MS = 100;
 /** How long to wait for the rest of a request that has begun to arrive. It may never come. */
 const HALF_SENT_MS = 2_000;
 
-/** How often to look for connections that have become idle. */
 const CHECK_INTERVAL_MS = 20;
 
 /**

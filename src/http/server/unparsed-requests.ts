@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { methodNotAllowed, renderError, validationFailed, type ApiError } from '../response/errors.ts';
-import { JSON_TYPE, REQUEST_ID_HEADER, requestIds, SECURITY_HEADERS } from '../response/send-text.ts';
+import { createRequestId, JSON_TYPE, REQUEST_ID_HEADER, SECURITY_HEADERS } from '../response/send-text.ts';
 import { type Connections, MAX_HEAD_BYTES, STATUS_CODES } from './server.ts';
 
 /** How long a refused connection is still read from, so that a reset does not overtake the response. */
@@ -13,10 +13,9 @@ const LINGER_MS = 1_000;
  * those that its parser rejects or that time out while arriving, and CONNECT. They refuse all.
  */
 export function unparsedRequests(connections: Connections, logger: Pick<Logger, 'info'>) {
-  const makeId = requestIds();
   const refused = new WeakSet<Duplex>();
   const send = (socket: Duplex, error: ApiError, reason: string): void => {
-    const requestId = makeId();
+    const requestId = createRequestId();
     logger.info({ requestId, status: error.status, code: error.code, reason }, 'request refused unread');
     socket.on('error', () => undefined);
     socket.end(renderResponse(error, requestId));
