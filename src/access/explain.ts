@@ -11,9 +11,7 @@ import { findWays } from './visibility/ways.ts';
  * Explains whether a partner sees a record of a kind, by its key; a solicitation also by its `ref`.
  *
  * @returns `by`, the grants that show it, none for a kind that every partner sees; `because`, why the partner does not see
- *   it, each time with what to do instead; when it last changed; and the last day on which the partner requested the kind
- *   or the feed.
- * @throws OperatorError if there is no such partner.
+ *   it, each time with what to do instead; and the last day on which the partner requested the kind or the feed.
  */
 export function explain(database: Database, clock: Clock, name: string, kind: Kind, key: string) {
   return inSnapshot(database, async (snapshot) => {

@@ -14,27 +14,16 @@ export interface Grants extends OwnerIds {
   readonly everything: boolean;
 }
 
-/** A granted lead entity or coop. */
-export interface Grant {
-  readonly id: string;
-  /** Null if the catalog no longer contains it. */
-  readonly name: string | null;
-  readonly grantedAt: string;
-}
+/** A granted lead entity or coop. Its name is null if the catalog no longer contains it. */
+export type Grant = Awaited<ReturnType<typeof grantsOf>>[number];
 
 /**
- * Adds grants to a partner, all or none, at one commit timestamp. Releases draw theirs from the same sequence, so an
- * incremental sync finds the records that became visible.
+ * Adds grants to a partner, all or none, at one commit timestamp, so that an incremental sync finds what became visible.
  *
  * @returns what was newly granted, and what was granted before and keeps its timestamp.
  * @throws OperatorError if there is no such partner, or the catalog does not contain an ID.
  */
-export function grant(
-  database: Database,
-  clock: Clock,
-  partnerName: string,
-  requested: Grants,
-): Promise<{ granted: Grants; unchanged: Grants }> {
+export function grant(database: Database, clock: Clock, partnerName: string, requested: Grants) {
   return inTransaction(database, async (transaction) => {
     // First, because on SQLite nothing may be read from `access` before the lock is held.
     const timestamp = await lockLog(transaction, clock);
@@ -62,9 +51,8 @@ export function grant(
 }
 
 /**
- * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa. Revoking
- * something that was never granted is an error, not a warning: it usually means a misspelled ID or name, and the
- * operator would believe that access has ended.
+ * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa. What was never
+ * granted is an error: its ID is usually misspelled, and the operator would believe that access has ended.
  *
  * The end of a grant that was given when the partner had everything already does not narrow what it sees: all that left
  * the owner since then left everything, too.
@@ -103,21 +91,13 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
   });
 }
 
-/**
- * A partner's individual grants, by ID.
- *
- * @throws OperatorError if there is no such partner.
- */
+/** A partner's individual grants, by ID. */
 export async function listGrants(database: Database, partnerName: string): Promise<ByOwner<Grant[]>> {
   const partnerId = await getPartnerId(database, partnerName);
   return awaitByOwner((owner) => grantsOf(database, partnerId, owner));
 }
 
-async function missingFromCatalog(
-  { engine, kysely }: Database,
-  owner: Owner,
-  ids: readonly string[],
-): Promise<string[]> {
+async function missingFromCatalog({ engine, kysely }: Database, owner: Owner, ids: readonly string[]) {
   if (ids.length === 0) return [];
   const rows = await kysely
     .selectFrom(OWNERS[owner].table)
@@ -132,7 +112,7 @@ async function readEverythingSince({ kysely }: Database, partnerId: number): Pro
   return (await partner.executeTakeFirstOrThrow()).everything_since;
 }
 
-/** Grants everything, or revokes it with null; false if nothing changed. */
+/** False if nothing changed. */
 async function setEverything({ kysely }: Database, partnerId: number, since: string | null): Promise<boolean> {
   const changed = await kysely
     .updateTable('access.partners')
@@ -160,12 +140,7 @@ async function insertGrants(
   return rows.map((row) => row.resource_id);
 }
 
-async function deleteGrants(
-  { engine, kysely }: Database,
-  partnerId: number,
-  owner: Owner,
-  ids: readonly string[],
-): Promise<{ resource_id: string; granted_at: string }[]> {
+async function deleteGrants({ engine, kysely }: Database, partnerId: number, owner: Owner, ids: readonly string[]) {
   return kysely
     .deleteFrom('access.grants')
     .where('partner_id', '=', partnerId)
@@ -175,7 +150,7 @@ async function deleteGrants(
     .execute();
 }
 
-async function grantsOf({ kysely }: Database, partnerId: number, owner: Owner): Promise<Grant[]> {
+function grantsOf({ kysely }: Database, partnerId: number, owner: Owner) {
   return kysely
     .selectFrom('access.grants as granted')
     .leftJoin(`${OWNERS[owner].table} as named`, 'named.id', 'granted.resource_id')
@@ -200,7 +175,6 @@ function without(all: Grants, removed: Grants): Grants {
   return { everything: all.everything && !removed.everything, ...withoutOwners(all, removed) };
 }
 
-/** A sentence with the command that finds IDs of these kinds, after a space. */
 function findWith(grants: Grants): string {
   const commands = new Set(listOwners(grants).map(({ owner }) => `"pds find ${OWNERS[owner].word} TEXT"`));
   return commands.size === 0 ? '' : ` Find ids by name with ${[...commands].join(' or ')}`;

@@ -41,10 +41,7 @@ export function keyEnvironmentOf(environment: Environment): KeyEnvironment {
 
 /**
  * Generates a key: `pds_live_` or `pds_test_`, a public ID of 8 characters, `_`, 38 random characters, and a checksum
- * of 6 over everything before it. The checksum detects every single typo, and lets a scanner distinguish a leaked
- * key from similar text.
- *
- * @returns the key, which is shown once, and its public ID and digest, which are stored.
+ * of 6 over everything before it, which detects every single typo. Only the ID and digest are stored.
  */
 export function issueKeyText(environment: KeyEnvironment): { key: string; id: string; digest: string } {
   const id = randomText(ID_LENGTH);
@@ -58,7 +55,7 @@ export function composeKey(environment: KeyEnvironment, id: string, secret: stri
   return body + checksumOf(body);
 }
 
-/** Parses a key; null if its format or checksum is wrong. Does not check whether it was ever issued. */
+/** Null if the format or checksum is wrong. */
 export function parseKey(text: string): ParsedKey | null {
   const match = KEY.exec(text);
   if (match === null) return null;

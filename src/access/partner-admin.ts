@@ -10,19 +10,12 @@ import { OperatorError } from '../operator-error.ts';
 // Names are typed into commands and written to logs, so they contain nothing that a shell or a log must quote.
 const NAME = /^(?!pds_(?:live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
+type SummaryRow = Awaited<ReturnType<ReturnType<typeof summaryRows>['execute']>>[number];
+
 /** A partner as the operator sees it, without its individual grants. */
-export interface PartnerSummary {
-  readonly name: string;
-  readonly createdAt: string;
-  readonly suspendedAt: string | null;
-  /** Null if the service's default applies. */
-  readonly requestsPerMinute: number | null;
+export interface PartnerSummary extends Readonly<Omit<SummaryRow, 'kinds'>> {
   /** Null for all kinds. */
   readonly kinds: readonly Kind[] | null;
-  readonly everythingSince: string | null;
-  readonly leadEntityCount: number;
-  readonly coopCount: number;
-  readonly activeKeyCount: number;
 }
 
 /**
@@ -43,7 +36,7 @@ export async function createPartner(
   });
 }
 
-/** Like `createPartner`, at the timestamp that `lockLog` returned. Returns the row ID. */
+/** The same at the timestamp that `lockLog` returned. Returns the row ID. */
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
@@ -75,10 +68,7 @@ export function checkPartnerName(name: string): void {
 }
 
 /** Finds a partner by name, ignoring case: names that differ only in case would be confused. */
-export async function findPartnerLike(
-  { kysely }: Database,
-  name: string,
-): Promise<{ id: number; name: string } | null> {
+export async function findPartnerLike({ kysely }: Database, name: string) {
   const found = await kysely
     .selectFrom('access.partners')
     .select(['id', 'name'])
@@ -101,7 +91,6 @@ export async function refuseTakenName(database: Database, name: string, exceptId
  * Suspends a partner: every request with its keys gets 403 until it is resumed.
  *
  * @returns whether anything changed; a partner that is already suspended keeps its timestamp.
- * @throws OperatorError if there is no such partner.
  */
 export function suspendPartner(database: Database, clock: Clock, name: string): Promise<boolean> {
   return changeSuspension(database, clock, name, 'suspend');
@@ -112,12 +101,7 @@ export function resumePartner(database: Database, clock: Clock, name: string): P
   return changeSuspension(database, clock, name, 'resume');
 }
 
-/**
- * Changes a partner's settings; omitted ones keep their values.
- *
- * @param settings `null` for the service's default requests per minute, and for all kinds of resource.
- * @throws OperatorError if there is no such partner.
- */
+/** Changes settings; null is the service's default requests per minute, and all kinds. Omitted ones keep their values. */
 export async function setPartner(
   database: Database,
   clock: Clock,
@@ -187,12 +171,7 @@ function noPartner(name: string): OperatorError {
   );
 }
 
-function changeSuspension(
-  database: Database,
-  clock: Clock,
-  name: string,
-  change: 'suspend' | 'resume',
-): Promise<boolean> {
+function changeSuspension(database: Database, clock: Clock, name: string, change: 'suspend' | 'resume') {
   return inTransaction(database, async (transaction) => {
     const { kysely } = transaction;
     const timestamp = await lockLog(transaction, clock);
@@ -259,6 +238,6 @@ function summaryRows({ kysely }: Database, clock: Clock) {
     .$narrowType<{ leadEntityCount: NotNull; coopCount: NotNull; activeKeyCount: NotNull }>();
 }
 
-function toSummary(row: Omit<PartnerSummary, 'kinds'> & { kinds: string | null }): PartnerSummary {
+function toSummary(row: SummaryRow): PartnerSummary {
   return { ...row, kinds: parseStoredKinds(row.kinds) };
 }

@@ -49,19 +49,6 @@ export interface RefusedKey {
   readonly keyState: 'revoked' | 'expired';
 }
 
-/** The database as this process sees it, from polling the revision twice a second. */
-export interface DirectoryState {
-  /** Whether the last poll succeeded. */
-  readonly isReachable: boolean;
-  /** Milliseconds since the start of the last successful poll; infinite before the first. */
-  readonly versionAgeMs: number;
-  /** The timestamp of the last event; the epoch before the first. */
-  readonly lastEvent: string;
-  /** How often changes that this process had read were missing later. */
-  readonly losses: number;
-}
-
-/** A key that was issued here, as of its partner's revision. */
 interface CachedKey {
   readonly owner: FoundPartner;
   /** Minus infinity for a revoked key. */
@@ -69,10 +56,9 @@ interface CachedKey {
 }
 
 /**
- * Finds the partner behind a key. Caches what it reads under the revision that the same statement read. The directory
- * polls the revision twice a second, and a different one invalidates everything cached, whether changes were made or
- * lost. So a revoked key, a suspension or a changed grant takes effect within a second, even on a replica or behind
- * PgBouncer.
+ * Finds the partner behind a key. Caches what it reads under the revision that the same statement read, and polls the
+ * revision twice a second: another one invalidates everything, whether changes were made or lost. So a revoked key or a
+ * changed grant takes effect within a second, also on a replica or behind PgBouncer.
  */
 export class PartnerDirectory {
   readonly #options: PartnerDirectoryOptions;
@@ -93,11 +79,7 @@ export class PartnerDirectory {
     this.#now = options.now ?? ((): number => performance.now());
   }
 
-  /**
-   * Reads the revision, then polls it twice a second until `stop()`. Nothing is cached before `start()`.
-   *
-   * @throws the database's error if it cannot be read.
-   */
+  /** Reads the revision, then polls it twice a second until `stop()`. Nothing is cached before `start()`. */
   async start(): Promise<void> {
     this.#isStarted = true;
     await this.readRevision();
@@ -132,7 +114,8 @@ export class PartnerDirectory {
     return this.#revision;
   }
 
-  get state(): DirectoryState {
+  /** The database as this process sees it: whether the last poll succeeded, and how often changes that it had read were lost. */
+  get state() {
     const versionAgeMs = this.#now() - this.#versionReadAtMs;
     const lastEvent = timestampOf(this.#revision ?? '');
     return { isReachable: this.#isReachable, versionAgeMs, lastEvent, losses: this.#losses };
@@ -187,9 +170,8 @@ export class PartnerDirectory {
   }
 
   /**
-   * Adopts a revision that was read, unless another has replaced `before`, the current one when the read began: a lookup
-   * can see a change before the next poll does, and a slower read must not undo that. The timestamps do not show which is
-   * newer: after a promotion or restore that lost changes, the lost revision can have the later one.
+   * Adopts a revision that was read, unless another has replaced `before`, the one when the read began: a slower read must
+   * not undo it. Timestamps do not show which is newer: after a loss, the lost revision can have the later one.
    */
   notice(revision: Revision, before: Revision | null): void {
     if (this.#revision !== before || revision === before) return;
@@ -197,7 +179,6 @@ export class PartnerDirectory {
     this.#revision = revision;
   }
 
-  /** Polls the revision once. */
   async readRevision(): Promise<void> {
     // Taken before the read, because a read that hangs for seconds reflects the state when it began.
     const startedAtMs = this.#now();

@@ -4,12 +4,7 @@ import { inTransaction, type Database } from '../database/database.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { checkPartnerName, getPartnerId, refuseTakenName } from './partner-admin.ts';
 
-/**
- * Renames a partner. Its keys, grants, usage and cursors belong to its ID, so they stay. The audit trail keeps the old
- * name in earlier entries.
- *
- * @throws OperatorError if there is no such partner, or the new name is invalid or taken by another partner.
- */
+/** Renames a partner. Its keys, grants, usage and cursors stay; the audit trail keeps the old name in earlier entries. */
 export async function renamePartner(database: Database, clock: Clock, name: string, newName: string): Promise<void> {
   checkPartnerName(newName);
   await inTransaction(database, async (transaction) => {
@@ -24,17 +19,12 @@ export async function renamePartner(database: Database, clock: Clock, name: stri
 }
 
 /**
- * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays, marked as deleted: no
- * later partner gets its ID and sees its usage. A restore of an older backup can then delete it again.
+ * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays: no later partner gets its ID
+ * and sees its usage, and a restore of an older backup can delete it again.
  *
  * @returns the public IDs of the keys that were active, and the number of grants.
- * @throws OperatorError if there is no such partner.
  */
-export function deletePartner(
-  database: Database,
-  clock: Clock,
-  name: string,
-): Promise<{ endedKeys: string[]; grantCount: number }> {
+export function deletePartner(database: Database, clock: Clock, name: string) {
   return inTransaction(database, async (transaction) => {
     const at = await lockLog(transaction, clock);
     const { kysely } = transaction;

@@ -12,7 +12,6 @@ export interface Scope extends ByOwner<ReadonlyMap<string, string>> {
   readonly everythingSince: string | null;
 }
 
-/** The partner behind a key. */
 export interface Partner {
   readonly id: number;
   /** The revision that the same statement read: data cached for the partner can be filed under it. */
@@ -27,14 +26,13 @@ export interface Partner {
   readonly scope: Scope;
 }
 
-/** Until when the feed of changes must list every record to a partner, and why. */
 export interface CompleteListings {
   /** A listing of changes since this timestamp or an earlier one is complete. */
   readonly upTo: string;
   readonly because: Narrowing | 'catalog';
 }
 
-/** Reads until when, and why, the partner's next listing of changes is complete. */
+/** Reads until when, and why, the feed of changes lists every record to the partner. */
 export async function readCompleteListings(
   { kysely }: Pick<Database, 'kysely'>,
   partnerId: number,

@@ -34,7 +34,7 @@ export interface Head {
   readonly newer: string | null;
 }
 
-/** The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. Some index lookups. */
+/** The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. */
 export const selectHead: RawBuilder<Head> = sql<Head>`select ${catalogName} as catalog,
   ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision, ${newerScope} as newer`;
 
@@ -63,7 +63,6 @@ export class OtherSnapshotError extends Error {
   }
 }
 
-/** What a snapshot is made of. */
 export interface SnapshotParts {
   readonly catalog: CatalogName;
   readonly partner: Partner;
@@ -128,8 +127,7 @@ export class Snapshot {
   }
 
   /**
-   * Runs a statement, and returns its rows in no particular order. It can use the parameters `partner_id` and
-   * `scope_event`.
+   * Runs a statement, which can use the parameters `partner_id` and `scope_event`. Returns its rows in no particular order.
    *
    * @param source if a replica will not do.
    * @throws OtherSnapshotError if it saw another snapshot.
@@ -151,11 +149,7 @@ export class Snapshot {
     return found;
   }
 
-  /**
-   * The same for texts, in order.
-   *
-   * @throws OtherSnapshotError if the statement saw another snapshot.
-   */
+  /** The same for texts, in order. */
   async readTexts(statementKey: string, build: () => TextsToRead, values: ParameterValues): Promise<Texts> {
     const { head, ...texts } = await this.#database.readTexts(
       statementKey,

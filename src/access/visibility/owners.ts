@@ -11,8 +11,6 @@ import {
   type Owner,
 } from './rules.ts';
 
-/* The owners that a scope was granted, and those that a record has. */
-
 export function byOwner<T>(valueOf: (owner: Owner, grants: GrantsName) => T): ByOwner<T> {
   return Object.fromEntries(
     OWNER_KINDS.map((owner) => [OWNERS[owner].grants, valueOf(owner, OWNERS[owner].grants)]),
@@ -26,7 +24,6 @@ export async function awaitByOwner<T>(valueOf: (owner: Owner, grants: GrantsName
   return byOwner((owner) => values.get(owner) as T);
 }
 
-/** Owners by their ids. */
 export type OwnerIds = ByOwner<readonly string[]>;
 
 export function listOwners(ids: OwnerIds): { owner: Owner; id: string }[] {
@@ -38,21 +35,15 @@ export function withoutOwners(ids: OwnerIds, others: OwnerIds): OwnerIds {
   return byOwner((_, grants) => [...new Set(ids[grants]).difference(new Set(others[grants]))]);
 }
 
-interface GrantedOwner {
-  readonly owner: Owner;
-  readonly id: string;
-  readonly grantedAt: string;
-}
-
 /** The owners that a scope was granted one by one. */
-export function grantedOwners(scope: Scope, owners: readonly Owner[] = OWNER_KINDS): GrantedOwner[] {
+export function grantedOwners(scope: Scope, owners: readonly Owner[] = OWNER_KINDS) {
   return owners.flatMap((owner) =>
     Array.from(scope[OWNERS[owner].grants], ([id, grantedAt]) => ({ owner, id, grantedAt })),
   );
 }
 
 /** The granted owners whose grants show records of a kind. */
-export function ownersShowing(kind: IndexedKind, scope: Scope): GrantedOwner[] {
+export function ownersShowing(kind: IndexedKind, scope: Scope) {
   return grantedOwners(
     scope,
     shownBy(kind).map(([owner]) => owner),

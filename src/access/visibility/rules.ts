@@ -44,7 +44,6 @@ export const OWNER_KINDS = Object.keys(OWNERS) as readonly Owner[];
 
 export type GrantsName = (typeof OWNERS)[Owner]['grants'];
 
-/** A value for each owner, by the name of its grants. */
 export type ByOwner<T> = Readonly<Record<GrantsName, T>>;
 
 /** The records of a kind that the grant of an owner shows: its own, those that its contracts name, or the owner itself. */

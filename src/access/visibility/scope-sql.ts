@@ -33,7 +33,6 @@ export function isVisible(engine: Engine, kind: IndexedKind, key: ScopeKey): Raw
   return served === null ? granted : sql<SqlBool>`${served} and ${granted}`;
 }
 
-/** Whether one of the granted owners of this kind shows the `record`. */
 function isShown(engine: Engine, owner: Owner, records: Shown): RawBuilder<SqlBool> {
   const { suppliers } = OWNERS[owner];
   // Compares with the parameter rather than the row's id; otherwise PostgreSQL can collect all suppliers of all grants
@@ -88,7 +87,6 @@ export function countShown(kind: IndexedKind, owner: Owner, id: RawBuilder<unkno
     limit ${sql.lit(max)}) as shown)`;
 }
 
-/** Whether the row has a granted owner of this kind. */
 function isGranted(engine: Engine, owner: Owner, row: string): RawBuilder<SqlBool> {
   const { column, parameter: list } = OWNERS[owner];
   return isInList(engine, sql.ref(`${row}.${column}`), list);

@@ -3,7 +3,6 @@ import type { Database } from '../../database/database.ts';
 import { TABLE_OF, type Kind } from '../../kinds.ts';
 import { OWNERS, shownBy, type Owner, type Shown } from './rules.ts';
 
-/** An owner whose grant shows a record. */
 interface Way {
   readonly owner: Owner;
   readonly id: string;
