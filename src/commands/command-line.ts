@@ -55,12 +55,12 @@ export const NO_RESULT = 2;
 /** The same, for a command that works on the database. */
 export function onDatabase<Args extends unknown[]>(
   load: () => Promise<(context: CommandContext, ...args: Args) => Promise<number | undefined>>,
-  settingsOf: (...args: NoInfer<Args>) => DatabaseSettings = () => ({}),
+  settings: DatabaseSettings = {},
   failureCode?: number,
 ) {
   return run(async () => {
     const [action, { withDatabase }] = [await load(), await import('./context.ts')];
-    return (output, ...args: Args) => withDatabase(output, (context) => action(context, ...args), settingsOf(...args));
+    return (output, ...args: Args) => withDatabase(output, (context) => action(context, ...args), settings);
   }, failureCode);
 }
 
@@ -79,7 +79,7 @@ export function parseDurationMs(text: string): number {
   return durationMs;
 }
 
-/** The same as `parseDurationMs`, but refuses zero. */
+/** Refuses zero. */
 export function parseLifetimeMs(text: string): number {
   const lifetimeMs = parseDurationMs(text);
   if (lifetimeMs === 0) throw new InvalidArgumentError('The lifetime must be longer than zero.');

@@ -92,13 +92,7 @@ export async function withDatabase<T>(
   return result;
 }
 
-/** Returns the names of the migrations that ran. */
-async function prepareDatabase(
-  database: OpenDatabase,
-  config: Config,
-  output: Output,
-  mayUpgrade: boolean,
-): Promise<string[]> {
+async function prepareDatabase(database: OpenDatabase, config: Config, output: Output, mayUpgrade: boolean) {
   if (!mayUpgrade) return prepareSchema(database, Date.now);
   const work = (options: MigrateOptions): Promise<string[]> => prepareSchema(database, Date.now, 'command', options);
   // Loaded on use: only `pds import` upgrades here, and a backup needs Ajv.
@@ -108,11 +102,7 @@ async function prepareDatabase(
   return ran;
 }
 
-/**
- * Whether the database is missing or empty. Creates nothing.
- *
- * @throws SchemaVersionError if this version cannot use its schema.
- */
+/** Whether the database is missing or empty. Creates nothing. */
 export async function isEmptyOrMissing({ database: settings }: Config, output: Output): Promise<boolean> {
   // Opening it would create it.
   if (isMissing(settings)) return true;
@@ -156,11 +146,7 @@ const RETRY_MS = 500;
  *
  * @throws the last error after `maxWaitMs`, and at once any error that another primary would not resolve.
  */
-export async function awaitPrimary(
-  { kysely }: Database,
-  output: Pick<Output, 'note'>,
-  maxWaitMs = MAX_WAIT_MS,
-): Promise<void> {
+export async function awaitPrimary({ kysely }: Database, output: Pick<Output, 'note'>, maxWaitMs = MAX_WAIT_MS) {
   const startedAtMs = performance.now();
   for (let isNoted = false; ; isNoted = true) {
     try {

@@ -114,7 +114,7 @@ export function addKeyCommands(program: Command): void {
       'after',
       '\nExit code: 0 if none is active or the text has none, 1 if one is active, 2 if that is unknown.',
     )
-    .action(onDatabase(async () => (await keyActions()).find, undefined, NO_RESULT));
+    .action(onDatabase(async () => (await keyActions()).find, {}, NO_RESULT));
 
   addCommand(key, 'revoke', 'revoke a key immediately')
     .argument('<key-id>', 'the 8 characters after pds_live_ or pds_test_')

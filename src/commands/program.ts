@@ -96,12 +96,7 @@ addCommand(program, 'diff', 'list what an import of a directory would change')
 addCommand(program, 'export', 'write the catalog as a directory for "pds import"')
   .argument('<dir>', 'a directory that does not exist yet')
   .addHelpText('after', '\nIt contains drafts too. "pds import <dir> --replace" undoes the imports since.')
-  .action(
-    onDatabase(
-      async () => (await import('./actions/export.ts')).exportDirectory,
-      () => ({ isDryRun: true }),
-    ),
-  );
+  .action(onDatabase(async () => (await import('./actions/export.ts')).exportDirectory, { isDryRun: true }));
 
 const convert = program.command('convert').description('write other formats as an import directory');
 
@@ -137,7 +132,7 @@ addCommand(program, 'explain', 'explain whether a partner sees a record, why, an
   .addArgument(new Argument('<kind>', 'the kind of the record').choices(KINDS_AS_LISTED))
   .argument('<id>', 'its id; also the ref of a solicitation, the abbreviation of a certification')
   .addHelpText('after', '\nExit code: 0 if the partner sees the record, 1 if it does not, 2 if that is unknown.')
-  .action(onDatabase(async () => (await import('./actions/explain.ts')).explainRecord, undefined, NO_RESULT));
+  .action(onDatabase(async () => (await import('./actions/explain.ts')).explainRecord, {}, NO_RESULT));
 
 addCommand(program, 'usage', 'show the requests of partners by day')
   .argument('[name]', 'only this partner, by key and endpoint')
@@ -165,11 +160,8 @@ addCommand(program, 'check', 'check the installation, and advise on problems')
 program.commandsGroup('Database:');
 
 addCommand(program, 'migrate', 'migrate the database schema to this version').action(
-  onDatabase(
-    async () => (await databaseActions()).migrateDatabase,
-    // Otherwise an older schema would be refused before the migration.
-    () => ({ mayCreate: true, shouldPrepare: false }),
-  ),
+  // Otherwise an older schema would be refused before the migration.
+  onDatabase(async () => (await databaseActions()).migrateDatabase, { mayCreate: true, shouldPrepare: false }),
 );
 
 addCommand(program, 'reindex', 'rebuild the index while servers run').action(
@@ -205,12 +197,7 @@ addCommand(program, 'restore', 'replace the catalog of a SQLite database with a 
 
 addCommand(program, 'releases', 'list releases, and which of them "pds rollback" can go back to')
   .option('--limit <n>', 'number of releases to list', wholeNumber(1, MAX_RELEASES), DEFAULT_RELEASES)
-  .action(
-    onDatabase(
-      async () => (await recoveryActions()).listDatabaseReleases,
-      () => ({ mayLackCatalog: true }),
-    ),
-  );
+  .action(onDatabase(async () => (await recoveryActions()).listDatabaseReleases, { mayLackCatalog: true }));
 
 addCommand(program, 'rollback', 'go back to the records of an earlier release (SQLite)')
   .argument(
@@ -223,12 +210,7 @@ addCommand(program, 'rollback', 'go back to the records of an earlier release (S
     const typed = ['pds rollback', ...command.args].join(' ');
     requireAnswer(command, 'every partner reads all records again after a rollback', `Run "${typed} --yes"`);
   })
-  .action(
-    onDatabase(
-      async () => (await recoveryActions()).rollbackDatabase,
-      () => ({ mayLackCatalog: true }),
-    ),
-  );
+  .action(onDatabase(async () => (await recoveryActions()).rollbackDatabase, { mayLackCatalog: true }));
 
 addCommand(program, 'recover', 'resume service after lost changes')
   .option('--after <timestamp>', 'a timestamp that partners may have seen: 2026-04-15T09:00:00Z', parseAfter)
@@ -244,13 +226,8 @@ addCommand(program, 'recover', 'resume service after lost changes')
     const typed = `pds recover${after === undefined ? '' : ` --after ${after}`}`;
     requireAnswer(command, 'every partner reads all records again after a recovery', `Run "${typed} --yes"`);
   })
-  .action(
-    onDatabase(
-      async () => (await recoveryActions()).recoverDatabase,
-      // Otherwise it would warn that `pds recover` must be run.
-      () => ({ recovers: true }),
-    ),
-  );
+  // Otherwise it would warn that `pds recover` must be run.
+  .action(onDatabase(async () => (await recoveryActions()).recoverDatabase, { recovers: true }));
 
 program.commandsGroup('Other:');
 

@@ -37,7 +37,7 @@ export async function showConfig(
   return isOk ? 0 : 1;
 }
 
-/** The value without passwords. All of it is hidden if they cannot be told apart. */
+/** Hides passwords, or all of the value if they cannot be told apart. */
 export function withoutSecrets({ name, text, problem }: Pick<FoundSetting, 'name' | 'text' | 'problem'>): string {
   const setting = Object.entries<Setting>(SETTINGS).find(([each]) => each === name)?.[1];
   const isUnclear = problem !== null && (setting === undefined || setting.isSecret === true);

@@ -115,12 +115,7 @@ async function convert(
   }
 }
 
-function describe(
-  output: Output,
-  report: ConversionReport,
-  written: Record<string, number>,
-  directory: string | null,
-): void {
+function describe(output: Output, report: ConversionReport, written: Record<string, number>, directory: string | null) {
   const { read, dropped } = report.json(written) as Record<'read' | 'dropped', Record<string, number>>;
   const table = (heading: string, counts: Record<string, number>): string[] => {
     const rows = Object.entries(counts).map(([what, count]) => [String(count), what]);

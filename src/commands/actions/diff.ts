@@ -37,7 +37,6 @@ interface DiffOptions {
  * compares with an empty one.
  *
  * @returns the exit code, as of diff(1): 1 if the import would change something, otherwise 0.
- * @throws ImportRefusedError with the input's problems.
  */
 export async function diff(output: Output, directory: string, { replace = false, show }: DiffOptions): Promise<number> {
   const limit = show ?? (output.isJson ? Infinity : DEFAULT_SHOWN);
@@ -87,18 +86,15 @@ async function onDatabaseOrEmpty<T>(output: Output, work: (context: CommandConte
   return await work({ config: configOfProcess(), database, clock: Date.now, output });
 }
 
-/** Characters of a value that the text shows. */
 const MAX_VALUE = 60;
 
 /** Characters shown before the first difference of two long values. */
 const SHOWN_BEFORE = 15;
 
-/** Records whose ids are aligned with each other. */
 const ALIGNED_RECORDS = 500;
 
 const SIGNS: Readonly<Record<ChangeSort, string>> = { added: '+', changed: '~', removed: '-' };
 
-/** The changes as JSON texts: by kind, and within each what is added, changed and removed. */
 function* listJsonChanges(spool: ChangeSpool): Generator<string> {
   for (const kind of KINDS) {
     for (const sort of CHANGE_SORTS) yield* spool.list(kind, sort);
@@ -210,7 +206,6 @@ class ChangeSpool implements ChangeSink {
     return this.#counts.get(`${kind} ${sort}`) ?? 0;
   }
 
-  /** The changes held, each as one line of printable JSON. */
   *list(kind: Kind, sort: ChangeSort): Generator<string> {
     const rows = this.#database.prepare('select line from changes where name = ? order by rowid');
     for (const { line } of rows.iterate(`${kind} ${sort}`)) yield String(line);

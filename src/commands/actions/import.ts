@@ -21,12 +21,7 @@ interface ImportOptions {
   readonly yes?: boolean;
 }
 
-/**
- * `pds import`: publishes a directory, all or nothing. A refused first import leaves no database.
- *
- * @throws ImportRefusedError with the input's problems.
- * @throws OperatorError if it would remove records that a conversion skipped, and nobody confirms that.
- */
+/** `pds import`: publishes a directory, all or nothing. A refused first import leaves no database. */
 export async function importDirectory(
   output: Output,
   directory: string,
@@ -130,7 +125,6 @@ function listLostAccess(lostAccess: readonly Loss[]): string[] {
   return more > 0 ? [...warnings, `and ${more} more partners; "pds diff --json" lists all`] : warnings;
 }
 
-/** A table of what partners lose and gain, by kind. */
 function tabulateLosses(losses: readonly Loss[]): string[] {
   if (losses.length === 0) return [];
   const rows = losses.slice(0, MAX_SHOWN_PARTNERS).map(({ partner, records }) => [

@@ -34,11 +34,7 @@ export interface SetOptions {
 }
 
 /** `pds partner create NAME` */
-export function create(
-  output: Output,
-  name: string,
-  { everything = false }: { everything?: boolean },
-): Promise<number | undefined> {
+export function create(output: Output, name: string, { everything = false }: { everything?: boolean }) {
   // Checked before a database is created for it.
   checkPartnerName(name);
   const work = async (context: CommandContext): Promise<undefined> => {
@@ -198,7 +194,6 @@ function grantsOf({ everything = false, leadEntity = [], coop = [] }: GrantOptio
   return { everything, leadEntities: leadEntity, coops: coop };
 }
 
-/** Reports what was done; with `--json` also the partner's current state. */
 async function reportChange(
   { database, clock, output }: CommandContext,
   name: string,
@@ -213,12 +208,7 @@ async function reportChange(
 /** A grant with the records that it gives; null if the catalog no longer contains its owner. */
 type GrantWithRecords = Grant & { readonly gives: ShownRecords | null };
 
-/** The table of the grants of one kind; none if there are none. */
-function renderGrants(
-  owner: Owner,
-  grants: ByOwner<readonly GrantWithRecords[]>,
-  kinds: PartnerSummary['kinds'],
-): string[][] {
+function renderGrants(owner: Owner, grants: ByOwner<readonly GrantWithRecords[]>, kinds: PartnerSummary['kinds']) {
   const { label, grants: ofKind } = OWNERS[owner];
   const rows = grants[ofKind].map(({ id, name, grantedAt, gives }) => {
     const given = kindsShown(kinds, gives).map((kind) => `${kind} ${gives?.[kind]}`);

@@ -274,7 +274,6 @@ function describeRecovery({ timestamp, lastEvent }: Recovery): string {
   );
 }
 
-/** @param since changes after this timestamp may be lost. */
 function describeLostAccess(since: string): string {
   return (
     `WARNING: partners, grants and keys are as of ${since}. Later changes may be lost and must be made again: A KEY ` +

@@ -73,7 +73,6 @@ function reportJson({ days, lines, total }: UsageReport<object>, name: string): 
   };
 }
 
-/** Items shown per list; `--json` shows all. */
 const SHOWN_OF_A_LIST = 5;
 
 /** `pds audit`: lists operators' changes of the last days, newest last. */
@@ -115,15 +114,10 @@ const MAX_SHOWN = 50;
 
 /**
  * `pds find lead-entity|coop TEXT`: lists ids and names, by name. Matches names as `q` of the API does: every word of
- * the text begins a word of the name, or has the same stem. Also matches ids that begin with the text.
- *
- * @returns 1 if nothing matches, as `grep` does.
+ * the text begins a word of the name, or has the same stem. Also matches ids that begin with the text. Returns 1 if nothing
+ * matches, as `grep` does.
  */
-export async function find(
-  { database, output }: CommandContext,
-  kind: string,
-  words: readonly string[],
-): Promise<number> {
+export async function find({ database, output }: CommandContext, kind: string, words: readonly string[]) {
   const text = words.join(' ');
   const matches = matcherOf(text.trim());
   const owner = Object.values(OWNERS).find((each) => each.word === kind);

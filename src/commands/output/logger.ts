@@ -9,10 +9,7 @@ import { processOutput } from './output.ts';
  *
  * @returns `release`, to call when the start has been reported: lines for people appear below that.
  */
-export async function createLog(
-  { logLevel: level }: Config,
-  format: LogFormat,
-): Promise<{ logger: Logger; release: () => void }> {
+export async function createLog({ logLevel: level }: Config, format: LogFormat) {
   if (format === 'pretty' || (format === 'auto' && process.stdout.isTTY)) {
     const { openTerminalLog } = await import('./terminal-log.ts');
     const log = openTerminalLog(process.stdout);

@@ -8,30 +8,14 @@ import { printable, printableJson } from '../../printable.ts';
 export type Lines = string | readonly string[];
 
 /** A command's output: results on stdout, remarks on stderr. */
-export interface Output {
-  readonly isJson: boolean;
-  /** The result: text and possibly a remark on stderr, or with `--json` only the value, its fields in snake_case. */
-  result(value: unknown, text: Lines, remark?: Lines): void;
-  /**
-   * A result of any length, written as it is read: lines of text, or with `--json` the value, with the items as its
-   * last field. Only one of the two forms of `items` is read.
-   */
-  list(
-    value: object,
-    field: string,
-    items: { json: () => Iterable<string>; text: () => Iterable<string> },
-  ): Promise<void>;
-  /** Reports what was done: a sentence on stderr, or the value on stdout with `--json`. */
-  done(value: unknown, sentence: Lines): void;
-  note(sentence: Lines): void;
-}
+export type Output = ReturnType<typeof createOutput>;
 
 /** The output of a command that runs in this process. */
 export function processOutput(isJson: boolean): Output {
   return createOutput(isJson, process.stdout, process.stderr);
 }
 
-export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream): Output {
+export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, stderr: NodeJS.WritableStream) {
   const write = (lines: Lines): void => void stdout.write(textOf(lines, stdout));
   const note = (lines: Lines): void => void stderr.write(textOf(lines, stderr));
   const writeJson = (value: unknown): void =>
@@ -39,7 +23,8 @@ export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, std
   return {
     isJson,
     note,
-    result: (value, text, remark = []) => {
+    /** The result: text and possibly a remark on stderr, or with `--json` only the value, its fields in snake_case. */
+    result(value: unknown, text: Lines, remark: Lines = []): void {
       if (isJson) {
         writeJson(value);
       } else {
@@ -47,13 +32,22 @@ export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, std
         note(remark);
       }
     },
-    list: async (value, field, { json, text }) => {
+    /**
+     * A result of any length, written as it is read: lines of text, or with `--json` the value, with the items as its
+     * last field.
+     */
+    async list(
+      value: object,
+      field: string,
+      { json, text }: { json: () => Iterable<string>; text: () => Iterable<string> },
+    ): Promise<void> {
       for (const part of isJson ? listAsJson(inSnakeCase(value), field, json()) : text()) {
         const isRoom = stdout.write(isJson ? printableJson(part) : textOf(part, stdout));
         if (!isRoom) await new Promise((resolve) => stdout.once('drain', resolve));
       }
     },
-    done: (value, sentence) => (isJson ? writeJson(value) : note(sentence)),
+    /** Reports what was done: a sentence on stderr, or the value on stdout with `--json`. */
+    done: (value: unknown, sentence: Lines): void => (isJson ? writeJson(value) : note(sentence)),
   };
 }
 

@@ -32,23 +32,7 @@ export class InterruptedError extends OperatorError {
 }
 
 /** The progress display of a long command, and its handling of Ctrl-C and SIGTERM. */
-export interface Progress {
-  /**
-   * @param doing such as `Importing`.
-   * @throws InterruptedError after a signal.
-   */
-  readonly show: (doing: string, done: number, total: number, details?: readonly string[]) => void;
-  /** @throws InterruptedError after a signal. */
-  readonly throwIfInterrupted: () => void;
-  /**
-   * For long work on the database: shows its progress, and ends it after a signal that arrives before its commit.
-   *
-   * @param committed what an operator can do after a signal during the commit.
-   */
-  readonly hooks: (doing: string, committed: string) => Required<WorkHooks>;
-  /** Ends the display, and restores Node's default signal handling. */
-  readonly stop: () => void;
-}
+export type Progress = ReturnType<typeof startProgress>;
 
 /**
  * Shows a bar on a terminal, otherwise a line every few seconds. A signal restores the terminal, and the next `show` or
@@ -57,7 +41,7 @@ export interface Progress {
  *
  * @param interrupted the message shown then.
  */
-export function startProgress(output: Output, interrupted: string): Progress {
+export function startProgress(output: Output, interrupted: string) {
   const bar = process.stderr.isTTY
     ? new cliProgress.SingleBar({
         format: '{doing} {bar} {percentage}%{details}{eta_formatted}',
@@ -90,7 +74,7 @@ export function startProgress(output: Output, interrupted: string): Progress {
   const throwIfInterrupted = (): void => {
     if (received !== null) throw new InterruptedError(message, received);
   };
-  const show: Progress['show'] = (doing, done, total, details = []) => {
+  const show = (doing: string, done: number, total: number, details: readonly string[] = []): void => {
     throwIfInterrupted();
     if (bar !== null) {
       const payload = { doing, details: details.map((detail) => ` | ${printable(detail)}`).join('') };
@@ -112,7 +96,8 @@ export function startProgress(output: Output, interrupted: string): Progress {
   return {
     show,
     throwIfInterrupted,
-    hooks: (doing, committed) => ({
+    /** For long work on the database. `committed` is what an operator can do after a signal during the commit. */
+    hooks: (doing: string, committed: string): Required<WorkHooks> => ({
       onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
       throwIfInterrupted,
       onProgress: ({ done, total, what }) => show(doing, done, total, [what]),
@@ -121,7 +106,8 @@ export function startProgress(output: Output, interrupted: string): Progress {
         message = `Interrupted during the commit: ${committed}.`;
       },
     }),
-    stop() {
+    /** Ends the display, and restores Node's default signal handling. */
+    stop: (): void => {
       clearTimeout(timer);
       for (const signal of SIGNALS) process.off(signal, receive);
       bar?.stop();
@@ -137,12 +123,7 @@ export function formatDuration(totalSeconds: number): string {
   return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }
 
-/**
- * Asks on the terminal. Only `y` and `yes` confirm: an empty line or the end of input means no.
- *
- * @throws OperatorError if the operator declines.
- * @throws InterruptedError after Ctrl-C.
- */
+/** Asks on the terminal, and throws unless the answer is `y` or `yes`. */
 export async function confirm(output: Output, question: string): Promise<void> {
   // No line editing, so that Ctrl-C is a signal as usual.
   const lines = createInterface({ input: process.stdin, terminal: false });
