@@ -13,7 +13,6 @@ export interface Services {
   readonly config: Config;
   readonly database: OpenDatabase;
   readonly clock: Clock;
-  /** Finds the partner behind a key, and its newest scope. */
   readonly directory: PartnerDirectory;
   /** Authenticates cursors; the same in every process that shares the database. */
   readonly cursorSecret: Buffer;

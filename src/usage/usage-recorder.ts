@@ -144,8 +144,6 @@ function requestsIn(rows: IteratorObject<UsageRow>): number {
 /** Counts requests in memory until `takeAll`. */
 export class UsageCounts {
   readonly #counters = new Map<string, UsageRow>();
-  #day = '';
-  #dayStartMs = Number.NaN;
 
   /** Counted requests that were not taken yet. */
   get requests(): number {
@@ -155,7 +153,7 @@ export class UsageCounts {
   count({ partner, keyId, route, status, rows }: ObservedRequest, nowMs: number): void {
     if (partner === null || keyId === null) return;
     const endpoint = route ?? 'unknown';
-    const day = this.#dayAt(nowMs);
+    const day = dayOf(nowMs);
     const id = `${day} ${keyId} ${endpoint}`;
     let counter = this.#counters.get(id);
     if (counter === undefined) {
@@ -175,15 +173,5 @@ export class UsageCounts {
     const entries = [...this.#counters].sort(([a], [b]) => (a < b ? -1 : 1));
     this.#counters.clear();
     return entries.map(([, row]) => row);
-  }
-
-  /** Formatting the day for each request would take longer than counting it. */
-  #dayAt(nowMs: number): string {
-    const startMs = Math.floor(nowMs / DAY_MS) * DAY_MS;
-    if (startMs !== this.#dayStartMs) {
-      this.#dayStartMs = startMs;
-      this.#day = dayOf(startMs);
-    }
-    return this.#day;
   }
 }

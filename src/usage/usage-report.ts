@@ -6,7 +6,6 @@ import type { UsageRow } from '../database/tables.ts';
 import { lastDays, type Clock } from '../timestamp.ts';
 import { COUNTS } from './usage-store.ts';
 
-/** Figures of usage, as `UsageRow` describes them. */
 export type Usage = Readonly<Pick<UsageRow, (typeof COUNTS)[number]>>;
 
 /** Usage of one partner, or of one key and endpoint: in total, and per day of the report in order. */
@@ -27,11 +26,7 @@ export interface UsageReport<Subject> {
  * Each partner's usage over the last days, in UTC. Partners without requests are included with zeros, deleted ones only
  * with requests. Served by the primary key.
  */
-export async function reportUsage(
-  { kysely }: Database,
-  clock: Clock,
-  dayCount: number,
-): Promise<UsageReport<{ name: string; deletedAt: string | null }>> {
+export async function reportUsage({ kysely }: Database, clock: Clock, dayCount: number) {
   const days = lastDays(clock(), dayCount);
   const sums = COUNTS.map(
     (column) => sql`cast(coalesce(sum(${sql.ref(`used.${column}`)}), 0) as bigint) as ${sql.ref(column)}`,
@@ -48,17 +43,8 @@ export async function reportUsage(
   }));
 }
 
-/**
- * A partner's usage over the last days, by key and endpoint.
- *
- * @throws OperatorError if there is no such partner.
- */
-export async function reportUsageOf(
-  database: Database,
-  clock: Clock,
-  dayCount: number,
-  partnerName: string,
-): Promise<UsageReport<{ keyId: string; endpoint: string }>> {
+/** A partner's usage over the last days, by key and endpoint. */
+export async function reportUsageOf(database: Database, clock: Clock, dayCount: number, partnerName: string) {
   const days = lastDays(clock(), dayCount);
   const id = await getPartnerId(database, partnerName);
   const { rows } = await sql<UsageRow>`select * from access.usage
@@ -80,11 +66,7 @@ function toReport<Row extends Usage & { day: string | null }, Subject extends ob
   return { days, lines, total: toLine(days, known, null) };
 }
 
-function toLine<Subject>(
-  days: readonly string[],
-  rows: readonly (Usage & { day: string | null })[],
-  subject: Subject,
-): UsageLine<Subject> {
+function toLine<Subject>(days: readonly string[], rows: readonly (Usage & { day: string | null })[], subject: Subject) {
   const byDay = Map.groupBy(rows, ({ day }) => day);
   return { subject, ...sumOf(rows), days: days.map((day) => sumOf(byDay.get(day) ?? [])) };
 }

@@ -15,21 +15,12 @@ export interface UsageStore {
    * @throws if none were added. If PostgreSQL's connection is lost during the commit, they may have been: decision 22.
    */
   add(rows: readonly UsageRow[]): Promise<void>;
-  /**
-   * Deletes the oldest day before this one. One day at a time, since deleting all at once could take long.
-   *
-   * @returns false if there was none.
-   */
+  /** Deletes the oldest day before this one, since deleting all at once could take long. False if there was none. */
   deleteOneDayBefore(day: string): Promise<boolean>;
   close(): void;
 }
 
-/**
- * Creates the store without opening a connection.
- *
- * @param database opened for serving. PostgreSQL reuses its connections to the primary; SQLite's is read-only, so the
- *   store opens another.
- */
+/** PostgreSQL reuses the connections to the primary; that of SQLite is read-only, so the store opens another. */
 export function openUsageStore(config: DatabaseConfig, { kysely }: OpenDatabase): UsageStore {
   return byEngine(config, {
     sqlite: ({ path }) => sqliteUsageStore(path),
