@@ -18,7 +18,6 @@ import { hasAllTerms } from './terms.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { compareBytewise } from '../bytewise.ts';
 
-
 /** Number of cached positions of pages' last records: clients send them back as cursors. */
 const MAX_CACHED_POSITIONS = 10_000;
 
