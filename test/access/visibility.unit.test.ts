@@ -1,8 +1,11 @@
 import { globSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import type { Scope } from '../../src/access/scope.ts';
+import { includesScope } from '../../src/access/visibility/owners.ts';
 import { hasDrafts, OWNER_KINDS, RULES, shownBy, type Shown } from '../../src/access/visibility/rules.ts';
 import { KINDS, type Kind } from '../../src/kinds.ts';
+import { EPOCH } from '../../src/timestamp.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -38,4 +41,16 @@ test('no other file has rules of its own about drafts or about the suppliers tha
     /'draft'|supplier_(lead_entities|coops)/.test(readFileSync(`${ROOT}${file}`, 'utf8')),
   );
   expect(deciding).toEqual([]);
+});
+
+test('a scope includes another only if it has everything, or each of its grants', () => {
+  const scopeOf = (leadEntities: readonly string[], everythingSince: string | null = null): Scope => {
+    return { everythingSince, leadEntities: new Map(leadEntities.map((id) => [id, EPOCH])), coops: new Map() };
+  };
+  const [one, both, other, everything] = [scopeOf(['a']), scopeOf(['a', 'b']), scopeOf(['b']), scopeOf([], EPOCH)];
+  for (const [scope, included] of [[both, one], [everything, both]] as const) {
+    expect(includesScope(scope, included)).toBe(true);
+    expect(includesScope(included, scope)).toBe(false);
+  }
+  expect(includesScope(one, other)).toBe(false);
 });

@@ -10,7 +10,8 @@ let nowMs = 0;
 beforeAll(async () => {
   const closing = { ...solicitation('sol_1', 1), close_at: CLOSE_AT };
   const endless = { ...solicitation('sol_2', 2), close_at: null };
-  const over = { ...solicitation('sol_3', 3), close_at: null, status: 'closed' };
+  // Its deadline has passed, so that the other one is not the first.
+  const over = { ...solicitation('sol_3', 3), close_at: '2026-01-01T12:00:00.000Z', status: 'closed' };
   nowMs = Date.parse(CLOSE_AT) - 60_000;
   service = await startService({
     catalog: { ...SMALL_CATALOG, solicitations: [closing, endless, over] },
@@ -87,8 +88,8 @@ test.each([
 test('closing_after and closing_before include the deadline itself, to the millisecond', async () => {
   const [before, after] = [-1, 1].map((ms) => new Date(Date.parse(CLOSE_AT) + ms).toISOString());
   for (const [filter, count] of [
-    [`closing_before=${CLOSE_AT}`, 1],
-    [`closing_before=${before}`, 0],
+    [`closing_before=${CLOSE_AT}`, 2],
+    [`closing_before=${before}`, 1],
     [`closing_after=${CLOSE_AT}`, 1],
     [`closing_after=${after}`, 0],
   ] as const) {

@@ -64,6 +64,8 @@ test('a stored set takes at most 8 kB, or two bytes per position', () => {
   expect(encodeSet(toSet(Array(4_095).keys())).length).toBe(2 * 4_095);
   expect(encodeSet(toSet(Array(4_096).keys())).length).toBe(8_192);
   expect(encodeSet(toSet(Array(BLOCK_SIZE).keys())).length).toBe(8_192);
+  // As an array, it would be as long as a bit set.
+  expect(membersOf(decodeSet(encodeSet(toSet(Array(4_096).keys()))))).toEqual([...Array(4_096).keys()]);
 });
 
 test('union, intersection and difference equal those of plain sets', () => {

@@ -1,4 +1,4 @@
-import { SYNC, EQUALS_MODEL, AGREEMENT, type Mutant } from './mutant.ts';
+import { SYNC, EQUALS_MODEL, AGREEMENT, LOG, type Mutant } from './mutant.ts';
 
 /** Faults in lists, pages and syncs. */
 export const LISTS: readonly Mutant[] = [
@@ -97,5 +97,45 @@ export const LISTS: readonly Mutant[] = [
     original: 'const isLater = this.#parts.isNamed && timestampOf',
     replacement: 'const isLater = timestampOf',
     tests: ['test/sync/several-processes.test.ts'],
+  },
+  {
+    name: 'a cursor is valid for other values of its filters',
+    breaks: 'A cursor is valid only for its partner, list and filters',
+    file: 'src/http/request/page-parameters.ts',
+    original: 'Object.entries(filters).sort(([a], [b]) => (a < b ? -1 : 1))',
+    replacement: 'Object.keys(filters).sort()',
+    tests: ['test/paging/cursor.unit.test.ts'],
+  },
+  {
+    name: 'a later page knows a watermark that the first one did not',
+    breaks: SYNC,
+    file: 'src/paging/since.ts',
+    original: 'read.is_watermark === 1 && (watermark === null || since <= watermark);',
+    replacement: 'read.is_watermark === 1;',
+    tests: LOG,
+  },
+  {
+    name: 'a list does not tell of a reset',
+    breaks: SYNC,
+    file: 'src/paging/since.ts',
+    original: 'release: from <= reset_at ? 1 : before + 1,',
+    replacement: 'release: before + 1,',
+    tests: ['test/recovery/recover.test.ts'],
+  },
+  {
+    name: 'several values in another order are another list',
+    breaks: 'A cursor is valid only for its partner, list and filters',
+    file: 'src/http/request/parameters.ts',
+    original: "return [...new Set(values.map(normalize))].sort().join(',');",
+    replacement: "return [...new Set(values.map(normalize))].join(',');",
+    tests: ['test/http/parameters.unit.test.ts'],
+  },
+  {
+    name: 'the tag of a stream does not depend on passed deadlines',
+    breaks: 'A cached response is never older than a deadline in it',
+    file: 'src/paging/stream.ts',
+    original: 'catalog, partner.scopeEvent, passed];',
+    replacement: 'catalog, partner.scopeEvent, passed > 0];',
+    tests: ['test/conformance/is-open.test.ts'],
   },
 ];

@@ -10,8 +10,12 @@ export interface Mutant {
   readonly replacement: string;
   /** Test files; at least one of them must fail. The fewer and quicker, the better. */
   readonly tests: readonly string[];
+  /** Part of the name of the test in them that must fail, if the others take long. */
+  readonly test?: string;
   /** Of the tests; SQLite if omitted. */
   readonly project?: 'sqlite' | 'postgres' | 'client';
+  /** Whether `.ci/run` plants it: its tests take about a second. */
+  readonly isInCi?: boolean;
 }
 
 /* Guarantees of several mutants. */
@@ -22,6 +26,7 @@ export const WITHIN_A_SECOND = 'A revoked key, a suspension and a grant change t
 export const FEED = 'A client of the feed ends with exactly what is visible, and learns no other id';
 export const WHOLE = 'An import is published whole or not at all';
 export const LIKE_ENGINES = 'Both databases give the same responses, byte for byte';
+export const MIRRORED = 'A copy kept by the mirror ends with all that was visible, and its numbers';
 export const REMOVALS = 'A file that was cut short removes nothing';
 
 /* Tests of several mutants. */
@@ -31,3 +36,6 @@ export const VISIBLE = ['test/sync/becoming-visible.test.ts'];
 export const CHANGES = ['test/sync/feed.test.ts'];
 export const RELEASE = ['test/publishing/release.test.ts'];
 export const DIRECTORY = ['test/access/partner-directory.test.ts'];
+export const LOG = ['test/sync/log-histories.test.ts'];
+export const AT_ONCE = ['test/sync/concurrent-grants.test.ts'];
+export const REPORTS = ['client/test/mirror/reports.test.ts'];

@@ -1,4 +1,4 @@
-import { SYNC, type Mutant } from './mutant.ts';
+import { SYNC, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
 
 /** Faults in streams. */
 export const STREAMS: readonly Mutant[] = [
@@ -17,5 +17,21 @@ export const STREAMS: readonly Mutant[] = [
     original: 'const examined = result.total + begun.departures.examined;',
     replacement: 'const examined = result.total;',
     tests: ['test/sync/feed-departures.test.ts'],
+  },
+  {
+    name: 'a stream that fails ends like a whole one',
+    breaks: 'A stream that cannot be completed is cut',
+    file: 'src/http/server/open-streams.ts',
+    original: 'else response.socket.resetAndDestroy();',
+    replacement: 'else response.end();',
+    tests: ['test/paging/cut-streams.test.ts'],
+  },
+  {
+    name: 'a slow reader gets what was read before its grant ended',
+    breaks: WITHIN_A_SECOND,
+    file: 'src/paging/pieces.ts',
+    original: '(await findPartner()).scopeEvent !== callerOf(request).partner.scopeEvent',
+    replacement: '(await findPartner()).id !== callerOf(request).partner.id',
+    tests: ['test/paging/cut-streams.test.ts'],
   },
 ];

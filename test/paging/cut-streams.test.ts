@@ -38,8 +38,8 @@ async function addPartner(setup: Partial<PartnerSetup> = {}): Promise<{ name: st
 }
 
 /** Begins to read a stream, and reads nothing of its body. */
-async function begin(key: string, query = 'format=ndjson'): Promise<IncomingMessage> {
-  const sent = request(`${service.url}/v1/contracts?${query}`, {
+async function begin(key: string, list = 'contracts'): Promise<IncomingMessage> {
+  const sent = request(`${service.url}/v1/${list}?format=ndjson`, {
     agent: false,
     headers: { authorization: `Bearer ${key}` },
   });
@@ -84,6 +84,15 @@ test.each(ways)('a stream is cut, so that its connection is reset, if %s', async
   expect(error).toBe('ECONNRESET');
   expect(ids.length).toBeLessThan(CONTRACTS);
   expect(ids).toEqual(Array.from(ids, (_id, index) => idOf(index)));
+});
+
+test('a stream of changes is cut if its partner loses one of its kinds', async () => {
+  const { name, key } = await addPartner();
+  const response = await begin(key, 'changes');
+  await setPartner(service.database, clock, name, { kinds: ['contracts'] });
+  await service.noticeChanges();
+  const { ids, error } = await readOn(response);
+  expect([error, ids.length < CONTRACTS]).toEqual(['ECONNRESET', true]);
 });
 
 test('a stream continues if another key is revoked and a grant is added', async () => {

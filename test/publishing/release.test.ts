@@ -247,6 +247,10 @@ describe('removal', () => {
     const cut = { contracts: [contract('ctr_1')] };
     await expect(importLines(cut, { replace: true })).rejects.toThrow(/is missing 1 of the 2 contracts.*add --yes$/);
     expect(removed(await importLines(cut, { replace: true, allowRemovals: true }))).toEqual({ contracts: 1 });
+    const contracts = Array.from({ length: 10 }, (_, index) => contract(`ctr_${index}`));
+    await importLines({ contracts });
+    const fifth = { contracts: contracts.slice(2) };
+    expect(removed(await importLines(fifth, { replace: true }))).toEqual({ contracts: 2 });
   });
 
   test('with "replace", does not count added records against removed ones', async () => {

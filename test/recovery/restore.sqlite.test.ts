@@ -183,13 +183,17 @@ describe('pds restore', { timeout: 120_000 }, () => {
 
   test('with --access restores partners, keys and grants, and suspends every partner until it is resumed', async () => {
     await backUp();
+    // Partners have seen timestamps of a clock that was ahead.
+    const aheadMs = Date.now() + 3_600_000;
     await files.use(async (database) => {
       await suspendPartner(database, Date.now, 'bolt');
       await revoke(database, Date.now, 'acme', { everything: true, leadEntities: [], coops: [] });
-      await createPartner(database, Date.now, 'late', { everything: true });
+      await createPartner(database, () => aheadMs, 'late', { everything: true });
     });
     const { code, stdout, stderr } = await restore('--access');
     expect(code).toBe(0);
+    const { recovered_at: at } = JSON.parse(stdout) as { recovered_at: string };
+    expect(Date.parse(at)).toBeGreaterThan(aheadMs);
     expect(JSON.parse(stdout)).toMatchObject({ suspended_partners: ['acme', 'bolt'], kept_history: true });
     expect(stderr).toContain('every partner is suspended');
     await files.use(async (database) => {

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'v
 import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
 import { makePartner } from '../../../test/support/partners.ts';
 import { contract, solicitation } from '../../../test/support/publishing.ts';
-import { sendJson, startCountingServer, startFaultyServer } from '../support/faulty-server.ts';
+import { sendJson, sendPiece, startCountingServer, startFaultyServer } from '../support/faulty-server.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
 import { firstCatalog } from './support/histories.ts';
 import { startMirrorHere } from './support/mirror-here.ts';
@@ -262,6 +262,31 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect(changes).toEqual([expect.objectContaining({ kind: 'coops', id: 'co_0', change: 'changed' })]);
     expect(report).toMatchObject({ kinds: { coops: { changed: 1 } } });
   });
+});
+
+test('the short lists are read again if one of them was from before the last release', async () => {
+  const [before, last] = ['2026-04-15T08:00:00.000Z', '2026-04-15T09:00:00.000Z'];
+  let isBehind = true;
+  const server = await startFaultyServer((response, _index, { url: target = '' }) => {
+    const type = 'application/x-ndjson';
+    const watermark = isBehind && target === '/v1/lead-entities' ? before : last;
+    const meta = { next_cursor: null, reset: true, watermark };
+    if (target === '/v1/key') sendJson(response, { partner: 'acme', kinds: ['lead-entities', 'coops', 'contracts'] });
+    else if (target.startsWith('/v1/changes')) sendPiece(response, `${JSON.stringify({ meta })}\n`, type, null);
+    else response.writeHead(200, { 'content-type': type, 'x-sync-watermark': watermark }).end();
+  });
+  onTestFinished(() => server.close());
+  const environment = { PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: 'key' };
+  const countLists = async (): Promise<number> => {
+    server.received.length = 0;
+    const { code, stderr } = await startMirrorHere(storeOptions('sqlite', service.folder), environment).ended;
+    expect(code, stderr).toBe(0);
+    return server.received.filter(({ url }) => url === '/v1/lead-entities').length;
+  };
+  expect(await countLists()).toBe(1);
+  isBehind = false;
+  expect(await countLists()).toBe(1);
+  expect(await countLists()).toBe(0);
 });
 
 test('a copy in SQLite joins contracts with their suppliers and city services', async () => {

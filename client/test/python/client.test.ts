@@ -139,6 +139,15 @@ except PartnerDataError as error:
   });
 });
 
+testWith('python')('a piece that ends within a line is read again, and returned only if it is whole', async () => {
+  const server = await start((response, index) => {
+    const lines = index === 0 ? '{"id":"a"}\n{"id":"b' : '{"id":"a"}\n{"id":"b"}\n';
+    sendPiece(response, lines, 'application/x-ndjson', null);
+  });
+  const records = 'print(json.dumps([record["id"] for record in client.stream("coops")]))';
+  expect(await run(server, records)).toEqual(['a', 'b']);
+});
+
 describe('any other failure is an error at once:', () => {
   for (const status of [400, 401, 403, 404, 405]) {
     testWith('python')(`${status}`, async () => {

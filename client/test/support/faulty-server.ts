@@ -69,7 +69,9 @@ export async function startCountingServer(): Promise<CountingServer> {
     const reset = !target.includes('updated_since');
     listings.push(reset ? 'all' : 'changes');
     server.wrong -= 1;
-    const totals = { contracts: server.wrong >= 0 ? 2 : 1 };
+    // Too many and too few, in turns.
+    const wrong = server.wrong % 2 === 0 ? 2 : 0;
+    const totals = { contracts: server.wrong >= 0 ? wrong : 1 };
     const meta = { next_cursor: null, reset, watermark: '2026-04-15T09:00:00.000Z', totals };
     sendPiece(response, `${reset ? line : ''}${JSON.stringify({ meta })}\n`, 'application/x-ndjson', null);
   };

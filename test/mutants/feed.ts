@@ -1,0 +1,91 @@
+import { AT_ONCE, CHANGES, FEED, LOG, SYNC, VISIBLE, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
+
+/** Faults in the feed of changes, and in the log. */
+export const FEEDS: readonly Mutant[] = [
+  {
+    name: 'a listing of changes continues over a reset',
+    breaks: 'After a loss every client reads everything again',
+    file: 'src/paging/changes.ts',
+    original: 'if (isComplete === false && complete !== null) throw',
+    replacement: "if (isComplete === false && complete === 'partner') throw",
+    tests: CHANGES,
+  },
+  {
+    name: 'a page of changes that removals fill ends its records',
+    breaks: FEED,
+    file: 'src/paging/changes.ts',
+    original: 'after: page.length < lines.length ? (page.at(-1)?.id ?? null) : (lastRecord ?? until),',
+    replacement: 'after: lastRecord ?? until,',
+    tests: CHANGES,
+  },
+  {
+    name: 'totals are those of the last page, whatever the pages before it showed',
+    breaks: 'A copy kept by the feed ends with all that was visible, and its numbers',
+    file: 'src/paging/changes.ts',
+    original: 'const snapshotDigest = before === digest ? digest : null;',
+    replacement: 'const snapshotDigest = before === null ? null : digest;',
+    tests: CHANGES,
+  },
+  {
+    name: 'a supplier that only the contract of a coop still names is removed',
+    breaks: FEED,
+    file: 'src/access/visibility/scope-sql.ts',
+    original: `const named = shownBy(kind).map(([owner]) => {
+    const { suppliers, column, parameter: list }`,
+    replacement: `const named = shownBy(kind).slice(0, 1).map(([owner]) => {
+    const { suppliers, column, parameter: list }`,
+    tests: CHANGES,
+  },
+  {
+    name: 'a stream of changes continues with a kind that the partner lost',
+    breaks: WITHIN_A_SECOND,
+    file: 'src/paging/send-changes.ts',
+    original: '        checkKinds(current.partner, kindsOf(begun));\n',
+    replacement: '',
+    tests: ['test/paging/cut-streams.test.ts'],
+  },
+  {
+    name: 'a renamed lead entity is not in the feed of a solicitation whose notices changed last',
+    breaks: FEED,
+    file: 'src/index/write/index-changes.ts',
+    original: "if ('detail_release' in before)\n",
+    replacement: "if ('detail_release' in before && before.detail_release === changed)\n",
+    tests: ['test/index/every-history.test.ts'],
+  },
+  {
+    name: 'old events are deleted with the last one that narrowed a partner',
+    breaks: FEED,
+    file: 'src/database/event-log.ts',
+    original: `
+        and (what <> 'scope' or narrows is null or exists (select 1 from access.events as later
+          where later.what = 'scope' and later.partner_id = event.partner_id and later.at > event.at
+            and later.narrows is not null))`,
+    replacement: '',
+    tests: LOG,
+  },
+  {
+    name: 'events become visible out of order',
+    breaks: SYNC,
+    file: 'src/database/event-log.ts',
+    original: 'select pg_advisory_xact_lock(',
+    replacement: 'select pg_try_advisory_xact_lock(',
+    tests: AT_ONCE,
+    project: 'postgres',
+  },
+  {
+    name: 'the watermark of an event is its timestamp',
+    breaks: SYNC,
+    file: 'src/access/snapshot.ts',
+    original: 'return last === EPOCH ? EPOCH : addMilliseconds(last, 1);',
+    replacement: 'return last === EPOCH ? EPOCH : addMilliseconds(last, 0);',
+    tests: VISIBLE,
+  },
+  {
+    name: 'an import is told the catalog, and forgets the log',
+    breaks: 'Timestamps are at least two milliseconds apart',
+    file: 'src/database/event-log.ts',
+    original: 'latestOf(firstRow(rows).last ?? EPOCH, after)',
+    replacement: 'after === EPOCH ? (firstRow(rows).last ?? EPOCH) : after',
+    tests: ['test/publishing/release.test.ts'],
+  },
+];
