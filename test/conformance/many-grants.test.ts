@@ -15,6 +15,7 @@ const solicitations = leadEntities.map(({ id }, index) => ({
   ...solicitation(`sol_${String(index).padStart(3, '0')}`, index + 1),
   lead_entity_id: id,
   status: ['open', 'closed', 'draft'][index % 3],
+  nigp_codes: [{ code: ['072', '07200', '0720045', '913'][index % 4] ?? '', description: '' }],
   close_at: index % 5 === 0 ? null : `2026-0${1 + (index % 9)}-15T12:00:00.000Z`,
 }));
 
@@ -39,6 +40,7 @@ test.each([
     ({ close_at: at }) => at !== null && at >= '2026-03-15T12:00:00.000Z' && at <= '2026-05-01T00:00:00.000Z',
   ],
   ['status=open', ({ status }) => status === 'open'],
+  ['nigp=07200,913', ({ nigp_codes: codes }) => codes.some(({ code }) => /^(07200|913)/.test(code))],
 ] as [string, (record: (typeof solicitations)[number]) => boolean][])(
   'a partner with thousands of grants lists and counts exactly what it can see: %s',
   async (filters, isAsked) => {

@@ -19,6 +19,7 @@ export const CLIENTS: readonly Mutant[] = [
     replacement: 'null : Math.max(jitterMs, Math.min(retryAfterMs, maxDelayMs))',
     tests: ['client/test/retries.test.ts'],
     project: 'client',
+    isInCi: true,
   },
   {
     name: 'the mirror does not notice records too many',

@@ -9,6 +9,7 @@ export const FEEDS: readonly Mutant[] = [
     original: 'if (isComplete === false && complete !== null) throw',
     replacement: "if (isComplete === false && complete === 'partner') throw",
     tests: CHANGES,
+    test: 'that began incrementally is refused',
   },
   {
     name: 'a page of changes that removals fill ends its records',
@@ -17,6 +18,8 @@ export const FEEDS: readonly Mutant[] = [
     original: 'after: page.length < lines.length ? (page.at(-1)?.id ?? null) : (lastRecord ?? until),',
     replacement: 'after: lastRecord ?? until,',
     tests: CHANGES,
+    test: 'and records in the order of their ids',
+    isInCi: true,
   },
   {
     name: 'totals are those of the last page, whatever the pages before it showed',
@@ -25,6 +28,7 @@ export const FEEDS: readonly Mutant[] = [
     original: 'const snapshotDigest = before === digest ? digest : null;',
     replacement: 'const snapshotDigest = before === null ? null : digest;',
     tests: CHANGES,
+    test: 'totals count what the partner sees',
   },
   {
     name: 'a supplier that only the contract of a coop still names is removed',
@@ -35,6 +39,7 @@ export const FEEDS: readonly Mutant[] = [
     replacement: `const named = shownBy(kind).slice(0, 1).map(([owner]) => {
     const { suppliers, column, parameter: list }`,
     tests: CHANGES,
+    test: 'nothing that a coop still shows',
   },
   {
     name: 'a stream of changes continues with a kind that the partner lost',

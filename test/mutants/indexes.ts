@@ -47,5 +47,6 @@ export const INDEXES: readonly Mutant[] = [
     original: 'const MAX_ARRAY_LENGTH = 4_095;',
     replacement: 'const MAX_ARRAY_LENGTH = 4_096;',
     tests: ['test/index/position-set.unit.test.ts'],
+    isInCi: true,
   },
 ];

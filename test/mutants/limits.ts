@@ -9,6 +9,7 @@ export const LIMITS: readonly Mutant[] = [
     original: 'isExceeded: count > quota,',
     replacement: 'isExceeded: count > quota + 1,',
     tests: ['test/rate-limiting/request-limits.unit.test.ts'],
+    isInCi: true,
   },
   {
     name: 'the records of a stream that begin another unit are free',

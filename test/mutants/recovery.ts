@@ -9,6 +9,8 @@ export const RECOVERY: readonly Mutant[] = [
     original: 'appendReset(transaction, catalog, changeOf',
     replacement: 'appendReset(transaction, { ...catalog, made_from: from }, changeOf',
     tests: ['test/recovery/rollback.sqlite.test.ts'],
+    test: 'two rollbacks go two releases back',
+    isInCi: true,
   },
   {
     name: 'a restore with --access forgets the timestamps of the replaced database',

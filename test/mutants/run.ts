@@ -39,8 +39,9 @@ const DEFAULT_SET_MS = 15 * 60_000;
 /** An assertion's error, also of expect's, or a property's. A test that failed otherwise may only be broken. */
 const ASSERTION = /AssertionError|at Assertion\.|Property failed after/;
 
-/** Gets the table of a whole run. */
+/** Its table has the last result of each. */
 const README = join(ROOT, 'test/README.md');
+const TABLE_ROW = /^\| (.*?) +\| .* \| (.*?) +\|$/gm;
 
 const { values: options, positionals: texts } = parseArgs({
   options: { ci: { type: 'boolean', default: false }, expected: { type: 'boolean', default: false } },
@@ -62,7 +63,7 @@ copyProject();
 
 const startedMs = performance.now();
 let survived = 0;
-const rows = [['Fault', 'Breaks', 'Noticed by']];
+const noticedBy = new Map<string, string>();
 for (const mutant of mutants) {
   const { name, file, tests, test, project = 'sqlite' } = mutant;
   const beganMs = performance.now();
@@ -72,10 +73,11 @@ for (const mutant of mutants) {
   const words = ['--project', project, ...tests, ...(test === undefined ? [] : ['-t', test])];
   const expected = await runTests(words, { TEST_PROGRAM: join(copy, 'src/main.js') }, EXPECTED_TESTS_MS);
   const isKilled = expected.killedBy !== null;
-  const others = isKilled || options.ci || options.expected ? null : await runTests([], { TEST_SET: 'default' }, DEFAULT_SET_MS);
+  const isOver = isKilled || options.ci || options.expected;
+  const others = isOver ? null : await runTests([], { TEST_SET: 'default' }, DEFAULT_SET_MS);
   writeFileSync(path, text);
   if (!isKilled) survived += 1;
-  rows.push([name, mutant.breaks, expected.killedBy?.replace(/: .*/, '') ?? 'no test']);
+  noticedBy.set(name, expected.killedBy?.replace(/: .*/, '') ?? 'no test');
   const lines = [
     `${isKilled ? 'killed  ' : 'SURVIVED'} ${secondsSince(beganMs).padStart(4)} s  ${name}`,
     ...[expected, others].flatMap((run) => (run === null ? [] : `${' '.repeat(17)}${describe(run)}`)),
@@ -84,7 +86,14 @@ for (const mutant of mutants) {
 }
 process.stdout.write(`${mutants.length - survived} killed, ${survived} survived, in ${secondsSince(startedMs)} s\n`);
 process.exitCode = survived === 0 ? 0 : 1;
-if (mutants === MUTANTS) writeFileSync(README, readFileSync(README, 'utf8').replace(/^\|[^]*\|$/m, renderTable(rows)));
+if (!options.ci) {
+  const readme = readFileSync(README, 'utf8');
+  const before = new Map(Array.from(readme.matchAll(TABLE_ROW), ([, name = '', test = '']) => [name, test]));
+  const rows = MUTANTS.map(({ name, breaks }) => {
+    return [name, breaks, noticedBy.get(name) ?? before.get(name) ?? 'not run yet'];
+  });
+  writeFileSync(README, readme.replace(/^\|[^]*\|$/m, renderTable([['Fault', 'Breaks', 'Noticed by'], ...rows])));
+}
 
 /** Why mutants cannot be planted. */
 function problemsOf(some: readonly Mutant[]): string[] {

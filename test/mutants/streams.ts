@@ -32,6 +32,7 @@ export const STREAMS: readonly Mutant[] = [
     file: 'src/paging/pieces.ts',
     original: '(await findPartner()).scopeEvent !== callerOf(request).partner.scopeEvent',
     replacement: '(await findPartner()).id !== callerOf(request).partner.id',
-    tests: ['test/paging/cut-streams.test.ts'],
+    tests: ['test/paging/failing-streams.test.ts'],
+    test: 'what was read before a grant ended',
   },
 ];

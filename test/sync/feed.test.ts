@@ -188,6 +188,13 @@ describe('lists as removed', () => {
     expect(await changes('all')).toEqual(['-ctr_1']);
   });
 
+  test('and records in the order of their ids, also on pages of one', async () => {
+    await replace({ contracts: [{ ...contract('ctr_2'), lead_entity_id: 'le_b', name: 'Renamed' }] });
+    await service.noticeChanges();
+    const pages = await (copies['all'] ?? expect.fail()).sync(service.get, { limit: 1 });
+    expect(describeChanges(pages).filter((change) => change.includes('ctr'))).toEqual(['-ctr_1', '+ctr_2']);
+  });
+
   test('a supplier that is deleted with its last contract', async () => {
     await replace({
       contracts: CATALOG.contracts.filter(({ id }) => id !== 'ctr_1'),
@@ -219,6 +226,13 @@ describe('lists as removed', () => {
     expect(await changes('a')).toEqual(['-ctr_1', '-sol_1', '-sup_1']);
     expect(await changes('x')).toEqual(['+ctr_1']);
     expect(await changes('all')).toEqual(['+ctr_1', '+sol_1']);
+  });
+
+  test('nothing that a coop still shows', async () => {
+    await grant(service.database, clock, 'a', { everything: false, leadEntities: [], coops: ['co_x'] });
+    await changes('a');
+    await publish({ contracts: [{ ...contract('ctr_1'), lead_entity_id: 'le_b' }] });
+    expect(await changes('a')).toEqual(['+ctr_1']);
   });
 
   test('nothing that left before its owner was granted', async () => {
