@@ -1,4 +1,4 @@
-import { AT_ONCE, CHANGES, FEED, LOG, SYNC, VISIBLE, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
+import { CHANGES, FEED, LOG, SYNC, VISIBLE, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
 
 /** Faults in the feed of changes, and in the log. */
 export const FEEDS: readonly Mutant[] = [
@@ -48,6 +48,7 @@ export const FEEDS: readonly Mutant[] = [
     original: '        checkKinds(current.partner, kindsOf(begun));\n',
     replacement: '',
     tests: ['test/paging/cut-streams.test.ts'],
+    test: 'a stream of changes is cut',
   },
   {
     name: 'a renamed lead entity is not in the feed of a solicitation whose notices changed last',
@@ -55,7 +56,8 @@ export const FEEDS: readonly Mutant[] = [
     file: 'src/index/write/index-changes.ts',
     original: "if ('detail_release' in before)\n",
     replacement: "if ('detail_release' in before && before.detail_release === changed)\n",
-    tests: ['test/index/every-history.test.ts'],
+    tests: CHANGES,
+    test: 'records that embed a renamed lead entity',
   },
   {
     name: 'old events are deleted with the last one that narrowed a partner',
@@ -74,7 +76,8 @@ export const FEEDS: readonly Mutant[] = [
     file: 'src/database/event-log.ts',
     original: 'select pg_advisory_xact_lock(',
     replacement: 'select pg_try_advisory_xact_lock(',
-    tests: AT_ONCE,
+    tests: ['test/sync/concurrent-grants.test.ts'],
+    test: 'an event waits for the one before it',
     project: 'postgres',
   },
   {
@@ -84,13 +87,5 @@ export const FEEDS: readonly Mutant[] = [
     original: 'return last === EPOCH ? EPOCH : addMilliseconds(last, 1);',
     replacement: 'return last === EPOCH ? EPOCH : addMilliseconds(last, 0);',
     tests: VISIBLE,
-  },
-  {
-    name: 'an import is told the catalog, and forgets the log',
-    breaks: 'Timestamps are at least two milliseconds apart',
-    file: 'src/database/event-log.ts',
-    original: 'latestOf(firstRow(rows).last ?? EPOCH, after)',
-    replacement: 'after === EPOCH ? (firstRow(rows).last ?? EPOCH) : after',
-    tests: ['test/publishing/release.test.ts'],
   },
 ];

@@ -18,5 +18,6 @@ export const LIMITS: readonly Mutant[] = [
     original: 'Math.ceil(records / RECORDS_PER_UNIT)',
     replacement: 'Math.floor(records / RECORDS_PER_UNIT)',
     tests: ['test/paging/cut-streams.test.ts'],
+    test: 'a stream costs a unit for each 2,000 records',
   },
 ];

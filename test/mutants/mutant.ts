@@ -37,5 +37,4 @@ export const CHANGES = ['test/sync/feed.test.ts'];
 export const RELEASE = ['test/publishing/release.test.ts'];
 export const DIRECTORY = ['test/access/partner-directory.test.ts'];
 export const LOG = ['test/sync/log-histories.test.ts'];
-export const AT_ONCE = ['test/sync/concurrent-grants.test.ts'];
 export const REPORTS = ['client/test/mirror/reports.test.ts'];

@@ -163,7 +163,10 @@ describe('lists as changed', () => {
     expect(await changes('x')).toEqual([]);
   });
 
-  test('records that embed a renamed lead entity', async () => {
+  test('records that embed a renamed lead entity, also if only their details changed last', async () => {
+    const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
+    await publish({ solicitations: [{ ...solicitation('sol_1', 1), notices: [notice] }] });
+    await changes('a');
     await publish({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
     expect(await changes('a')).toEqual(['+ctr_1', '+sol_1']);
   });
