@@ -48,7 +48,10 @@ test('a scope includes another only if it has everything, or each of its grants'
     return { everythingSince, leadEntities: new Map(leadEntities.map((id) => [id, EPOCH])), coops: new Map() };
   };
   const [one, both, other, everything] = [scopeOf(['a']), scopeOf(['a', 'b']), scopeOf(['b']), scopeOf([], EPOCH)];
-  for (const [scope, included] of [[both, one], [everything, both]] as const) {
+  for (const [scope, included] of [
+    [both, one],
+    [everything, both],
+  ] as const) {
     expect(includesScope(scope, included)).toBe(true);
     expect(includesScope(included, scope)).toBe(false);
   }

@@ -36,8 +36,8 @@ const ROOT = resolve(import.meta.dirname, '../..');
 const EXPECTED_TESTS_MS = 5 * 60_000;
 const DEFAULT_SET_MS = 15 * 60_000;
 
-/** An assertion's error, also of expect's, or a property's. A test that failed otherwise may only be broken. */
-const ASSERTION = /AssertionError|at Assertion\.|Property failed after/;
+/** An assertion's error, also of expect's and of expect.poll's, or a property's. A test that failed otherwise may only be broken. */
+const ASSERTION = /AssertionError|at Assertion\.|POLL_CHAIN|Property failed after/;
 
 /** Its table has the last result of each. */
 const README = join(ROOT, 'test/README.md');
@@ -197,7 +197,8 @@ async function runTests(words: readonly string[], env: NodeJS.ProcessEnv, timeou
   if (!existsSync(report)) return { killedBy: null, failures: [`no result within ${timeoutMs / 1000} s`] };
   const { numPassedTests, testResults } = JSON.parse(readFileSync(report, 'utf8')) as JsonReport;
   const isFailed = testResults.some(({ status }) => status === 'failed');
-  if (numPassedTests === 0 && !isFailed) throw new Error(`no test was run: try "npx vitest run ${words.join(' ')}" in ${ROOT}`);
+  if (numPassedTests === 0 && !isFailed)
+    throw new Error(`no test was run: try "npx vitest run ${words.join(' ')}" in ${ROOT}`);
   const failures = testResults.flatMap(({ name, message, assertionResults }) => {
     const file = relative(copy, name);
     const failed = assertionResults.filter(({ status }) => status === 'failed');

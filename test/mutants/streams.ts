@@ -1,4 +1,4 @@
-import { SYNC, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
+import { SYNC, type Mutant } from './mutant.ts';
 
 /** Faults in streams. */
 export const STREAMS: readonly Mutant[] = [
@@ -25,14 +25,5 @@ export const STREAMS: readonly Mutant[] = [
     original: 'else response.socket.resetAndDestroy();',
     replacement: 'else response.end();',
     tests: ['test/paging/cut-streams.test.ts'],
-  },
-  {
-    name: 'a slow reader gets what was read before its grant ended',
-    breaks: WITHIN_A_SECOND,
-    file: 'src/paging/pieces.ts',
-    original: '(await findPartner()).scopeEvent !== callerOf(request).partner.scopeEvent',
-    replacement: '(await findPartner()).id !== callerOf(request).partner.id',
-    tests: ['test/paging/failing-streams.test.ts'],
-    test: 'what was read before a grant ended',
   },
 ];
