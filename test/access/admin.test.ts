@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, listGrants, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey, listKeys, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { digestOf } from '../../src/access/keys.ts';
@@ -11,23 +11,21 @@ import {
   suspendPartner,
 } from '../../src/access/partner-admin.ts';
 import { OperatorError } from '../../src/operator-error.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 const HOUR_MS = 3_600_000;
 const NOTHING: Grants = { everything: false, leadEntities: [], coops: [] };
 
-let made: TestDatabase;
 let nowMs: number;
 const clock = (): number => nowMs;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   nowMs = Date.parse('2026-06-01T12:00:00.000Z');
   await publishLines(made.database, SMALL_CATALOG, { clock });
   await createPartner(made.database, clock, 'acme', { everything: false });
 });
-afterEach(() => made.drop());
 
 function grantAcme(asked: Partial<Grants>) {
   return grant(made.database, clock, 'acme', { ...NOTHING, ...asked });

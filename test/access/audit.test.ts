@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { beforeEach, describe, expect, inject, test } from 'vitest';
 import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { grant, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
@@ -7,27 +7,25 @@ import { digestOf } from '../../src/access/keys.ts';
 import { createPartner, resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { listAuditEntries } from '../../src/database/audit.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 const DAY_MS = 86_400_000;
 const NOTHING: Grants = { everything: false, leadEntities: [], coops: [] };
 const RETENTION_DAYS = 10;
 
-let made: TestDatabase;
 let database: OpenDatabase;
 let nowMs: number;
 const clock = (): number => nowMs;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   database = { ...made.database, operator: { name: 'alice@desk', auditRetentionDays: RETENTION_DAYS } };
   nowMs = Date.parse('2026-06-01T12:00:00.000Z');
   await publishLines(database, SMALL_CATALOG, { clock, directory: 'small' });
   await createPartner(database, clock, 'acme', { everything: false });
   await database.kysely.deleteFrom('access.audit').execute();
 });
-afterEach(() => made.drop());
 
 function changes(partner: string | null = null) {
   return listAuditEntries(database, clock, { days: 36_500, partner });

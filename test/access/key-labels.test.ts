@@ -1,19 +1,15 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, listKeys, rotateKey } from '../../src/access/key-admin.ts';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { listAuditEntries } from '../../src/database/audit.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 
-let made: TestDatabase;
 const nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => nowMs;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
-  await createPartner(made.database, clock, 'acme', { everything: false });
-});
-afterEach(() => made.drop());
+const made = databaseForEachTest();
+beforeEach(() => createPartner(made.database, clock, 'acme', { everything: false }));
 
 async function issueLabeled(label: string | null): Promise<string> {
   const options = { environment: 'test', lifetimeMs: null, label } as const;

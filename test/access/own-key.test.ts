@@ -1,26 +1,22 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { issueKey, rotateKey } from '../../src/access/key-admin.ts';
 import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import type { HttpResponse } from '../support/client.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
 import { openUsageStore } from '../../src/usage/usage-store.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
 const DAY_MS = 86_400_000;
 const START_MS = Date.parse('2026-04-15T23:59:00.000Z');
 const NOT_AT_ALL = undefined;
 
-let service: TestService;
 let nowMs = START_MS;
 const clock = (): number => nowMs;
 let names = 0;
 
-beforeAll(async () => {
-  service = await startService({ catalog: SMALL_CATALOG, clock });
-});
-afterAll(() => service.close());
+const service = serviceForAllTests({ catalog: SMALL_CATALOG, clock });
 beforeEach(() => {
   nowMs = START_MS;
 });

@@ -13,12 +13,11 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { appendEvent, lockLog } from '../../src/database/event-log.ts';
 import { inTransaction } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 const HOUR_MS = 3_600_000;
 
-let made: TestDatabase;
 let serving: OpenDatabase;
 let directory: PartnerDirectory;
 let nowMs: number;
@@ -27,8 +26,8 @@ let elapsedMs: number;
 const clock = (): number => nowMs;
 const now = (): number => elapsedMs;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   nowMs = Date.parse('2026-06-01T12:00:00.000Z');
   elapsedMs = 0;
   serving = openForServing(made.config);
@@ -40,7 +39,6 @@ beforeEach(async () => {
 afterEach(async () => {
   directory.stop();
   await serving.close();
-  await made.drop();
 });
 
 function directoryIn(environment: Environment): PartnerDirectory {

@@ -7,18 +7,17 @@ import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import { deletePartner, renamePartner } from '../../src/access/partner-lifecycle.ts';
 import { listAuditEntries } from '../../src/database/audit.ts';
 import { reportUsage, reportUsageOf } from '../../src/usage/usage-report.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 
-let made: TestDatabase;
 let directory: PartnerDirectory;
 let key: string;
 let keyId: string;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   await createPartner(made.database, Date.now, 'acme', { everything: true });
   await grant(made.database, Date.now, 'acme', { everything: false, leadEntities: ['le_a'], coops: ['co_x'] });
@@ -29,10 +28,7 @@ beforeEach(async () => {
   directory = new PartnerDirectory({ database: made.database, ...options });
   await directory.start();
 });
-afterEach(async () => {
-  directory.stop();
-  await made.drop();
-});
+afterEach(() => directory.stop());
 
 /** The partner that a running server resolves the key to, once it has noticed the change. */
 async function foundAfter(change: Promise<unknown>): Promise<{ id: number; name: string } | null> {

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { publish } from '../../src/publishing/publish.ts';
@@ -9,10 +9,11 @@ import { PARTNERS } from '../conformance/modelled-service.ts';
 import { ResponseCheck } from '../conformance/response-check.ts';
 import { loadModel, type Model, type PublishedDirectory } from '../model/model.ts';
 import { requestsAbout } from '../model/requests.ts';
-import { startCluster, type Cluster } from '../support/cluster/cluster.ts';
+import { startCluster } from '../support/cluster/cluster.ts';
 import { dataOf, listAllPages } from '../support/client.ts';
 import { createDirectories } from '../support/data.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner, type TestPartner } from '../support/partners.ts';
 import { publishLines, supplier } from '../support/publishing.ts';
 import { Copy, KINDS } from '../sync/copy.ts';
@@ -28,7 +29,6 @@ const REQUESTS_MEANWHILE = 40;
 /** One second, plus a margin for a machine busy with other tests. */
 const MAX_STALE_MS = 1_000 + 1_500;
 
-let cluster: Cluster;
 let model: Model;
 const published: PublishedDirectory[] = [];
 const partners: TestPartner[] = [];
@@ -36,8 +36,8 @@ const partners: TestPartner[] = [];
 const outages = new Outages();
 let client: PatientClient;
 
+const cluster = forAllTests(startCluster);
 beforeAll(async () => {
-  cluster = await startCluster();
   const records = createDirectories(1);
   const publishEach = async (paths: readonly string[]): Promise<void> => {
     for (const path of paths) {
@@ -52,7 +52,6 @@ beforeAll(async () => {
   records.remove();
   await cluster.catchUp();
 }, 120_000);
-afterAll(() => cluster.close());
 beforeEach(() => {
   client = new PatientClient(cluster.client.get, outages);
 });

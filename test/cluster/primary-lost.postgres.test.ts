@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect } from 'vitest';
-import { startStandbyPair, type StandbyPair } from '../support/cluster/standby-pair.ts';
+import { expect } from 'vitest';
+import { startStandbyPair } from '../support/cluster/standby-pair.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { timeUntil } from '../support/time-until.ts';
 import { publishLines } from '../support/publishing.ts';
 
@@ -12,11 +13,7 @@ const FAILS_MS = 2_000;
 const BACK_MS = 1_000;
 const MARGIN_MS = 1_500;
 
-let pair: StandbyPair;
-beforeAll(async () => {
-  pair = await startStandbyPair();
-}, 60_000);
-afterAll(() => pair.close());
+const pair = forAllTests(startStandbyPair);
 
 /** The results of clients that send requests without pause, each for something new. */
 interface Watched {

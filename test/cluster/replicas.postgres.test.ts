@@ -8,6 +8,7 @@ import { migrate } from '../../src/database/migrations/migrator.ts';
 import { addMilliseconds } from '../../src/timestamp.ts';
 import { createClient, type HttpResponse, type Client } from '../support/client.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import { startServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
@@ -22,7 +23,6 @@ const test = testWith('postgresql');
 const NOTICED_MS = 2_500;
 const NOTHING = { everything: false, leadEntities: [], coops: [] };
 
-let workspace: Workspace;
 let primary: PostgresPart;
 /** The one that the service reads from. */
 let replica: ReplicaPart;
@@ -32,8 +32,8 @@ let client: Client;
 let key: string;
 let made = 0;
 
+const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
-  workspace = new Workspace();
   primary = await startPrimary(workspace);
   database = openForCommands({ engine: 'postgres', url: primary.url });
   await migrate(database, Date.now);
@@ -48,7 +48,6 @@ beforeAll(async () => {
 afterAll(async () => {
   client.close();
   await database.close();
-  await workspace.close();
 });
 beforeEach(async () => {
   made += 1;

@@ -1,19 +1,14 @@
 import { hostname, userInfo } from 'node:os';
 import { basename } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { expect, test } from 'vitest';
+import { databaseForEachTest } from '../support/database.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 const ME = `${userInfo().username}@${hostname()}`;
 
-let made: TestDatabase;
-
-beforeEach(async () => {
-  made = await createTestDatabase();
-});
-afterEach(() => made.drop());
+const made = databaseForEachTest();
 
 function pds(line: string, settings: Record<string, string> = {}): Promise<Outcome> {
   return callPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });

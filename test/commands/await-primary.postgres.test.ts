@@ -3,26 +3,22 @@ import { once } from 'node:events';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { awaitPrimary } from '../../src/commands/context.ts';
 import { openForCommands } from '../../src/database/open.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import { databaseUrlOf, MAIN } from './run-pds.ts';
 
 /** The reason depends on whether the connection was closed before or after the first bytes were sent. */
 const LOST = 'Connection terminated.*|.*ECONN.*|.*EPIPE.*';
 
-let made: TestDatabase;
 let proxy: TcpProxy;
 let url: string;
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   const server = new URL(databaseUrlOf(made.config));
   proxy = await startTcpProxy({ port: Number(server.port) });
   url = Object.assign(server, { port: String(proxy.port) }).href;
 });
-afterEach(async () => {
-  await proxy.close();
-  await made.drop();
-});
+afterEach(() => proxy.close());
 
 test.each([
   ['closes each connection, as HAProxy without a primary does', (): void => proxy.cut(), LOST],

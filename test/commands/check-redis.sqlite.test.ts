@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { afterEach, beforeAll, expect } from 'vitest';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
-import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
+import { createSqliteFiles } from '../support/sqlite-files.ts';
 import { runCheck, type Checked } from './check-contract.ts';
 
 const test = testWith('redis');
@@ -12,14 +13,10 @@ const test = testWith('redis');
 const GUIDE = readFileSync(new URL('../../docs/operators/several-machines.md', import.meta.url), 'utf8');
 const [, RIGHTS = ''] = /ACL SETUSER pds on >secret (.*)/.exec(GUIDE) ?? [];
 
-let files: SqliteFiles;
 let redis: RedisServer;
 
-beforeAll(async () => {
-  files = createSqliteFiles();
-  await files.use(() => Promise.resolve());
-});
-afterAll(() => files.remove());
+const files = forAllTests(createSqliteFiles);
+beforeAll(() => files.use(() => Promise.resolve()));
 afterEach(() => redis.close());
 
 async function start(...settings: readonly string[]): Promise<void> {

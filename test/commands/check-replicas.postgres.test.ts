@@ -6,28 +6,25 @@ import { startPgBouncer } from '../support/cluster/pgbouncer.ts';
 import { ROLE, startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { databaseUrl } from '../support/postgres.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { runCheck, type Checked } from './check-contract.ts';
 
 const test = testWith('postgresql');
 
-let workspace: Workspace;
 let primary: PostgresPart;
 let replica: ReplicaPart;
 let database: OpenDatabase;
 
+const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
-  workspace = new Workspace();
   primary = await startPrimary(workspace);
   database = openForCommands({ engine: 'postgres', url: primary.url });
   await migrate(database, Date.now);
   replica = await startReplica(workspace, 'replica-1', primary);
 }, 60_000);
-afterAll(async () => {
-  await database.close();
-  await workspace.close();
-});
+afterAll(() => database.close());
 
 const check = (replicaUrl: string, url = primary.url): Promise<Checked> =>
   runCheck({ settings: { PDS_DATABASE_URL: url, PDS_REPLICA_URL: replicaUrl }, secrets: [ROLE.password] });

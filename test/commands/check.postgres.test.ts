@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createSteppedClock, whyNoSteppedClock } from '../faults/stepped-clock.ts';
-import { createEmptyDatabase, createTestDatabase, onServer, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase, databaseForEachTest, onServer } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import { runCheck, testProblems, type Checked, type CheckSetup } from './check-contract.ts';
@@ -15,15 +15,13 @@ const NO_CLOCK = whyNoSteppedClock();
 const suffix = randomBytes(6).toString('hex');
 const [reader, writer, stranger] = [`reader_${suffix}`, `writer_${suffix}`, `stranger_${suffix}`] as const;
 
-let made: TestDatabase;
 let url: string;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   url = databaseUrlOf(made.config);
 });
 afterEach(async () => {
-  await made.drop();
   for (const role of [reader, writer, stranger]) await onServer(`drop role if exists ${role}`);
 });
 

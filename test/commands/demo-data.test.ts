@@ -1,16 +1,12 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { loadDemo } from '../../src/commands/serve/demo.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 
 const DAY_MS = 86_400_000;
 const FILLED_MS = Date.parse('2027-03-01T09:30:00Z');
 
-let made: TestDatabase;
-beforeEach(async () => {
-  made = await createTestDatabase();
-});
-afterEach(() => made.drop());
+const made = databaseForEachTest();
 
 function readSolicitations() {
   return made.database.kysely

@@ -1,19 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
-let made: TestDatabase;
 let started: Serving[];
 
-beforeEach(async () => {
-  made = await createEmptyDatabase();
+const made = forEachTest(createEmptyDatabase);
+beforeEach(() => {
   started = [];
 });
-afterEach(async () => {
+afterEach(() => {
   for (const serving of started) serving.kill('SIGKILL');
-  await made.drop();
 });
 
 async function startDemo(): Promise<number> {

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
@@ -18,20 +18,16 @@ import {
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
-let made: TestDatabase;
 let settings: Record<string, string>;
 let temporary: string;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   temporary = mkdtempSync(join(tmpdir(), 'pds-diff-'));
   settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), TMPDIR: temporary };
 });
-afterEach(async () => {
-  rmSync(temporary, { recursive: true, force: true });
-  await made.drop();
-});
+afterEach(() => rmSync(temporary, { recursive: true, force: true }));
 
 /** Runs `pds` with `DIR` replaced by a directory with these files. */
 function runOn(files: ImportLines, ...words: string[]): Promise<Outcome> {

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { resumePartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { openUsageStore } from '../../src/usage/usage-store.ts';
 import { dayOf } from '../../src/timestamp.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { makePartner, type TestPartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf } from './run-pds.ts';
 
-let made: TestDatabase;
 let acme: TestPartner;
 let publishedAt: string;
 let addedAt: string;
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   const catalog = {
     ...SMALL_CATALOG,
     suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_3'), supplier('sup_4')],
@@ -29,7 +28,6 @@ beforeAll(async () => {
   };
   addedAt = String((await publishLines(made.database, later)).timestamp);
 });
-afterAll(() => made.drop());
 
 /** What `pds explain acme …` prints, and its exit code. */
 async function explain(record: string, partner = 'acme'): Promise<{ code: number | null; lines: string[] }> {

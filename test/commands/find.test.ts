@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { grant } from '../../src/access/grant-admin.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
-let made: TestDatabase;
-
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   const numbered = Array.from({ length: 52 }, (_, index) => ({ id: `le_n${index}`, name: `School District ${index}` }));
   await publishLines(made.database, {
     'lead-entities': [
@@ -23,7 +21,6 @@ beforeAll(async () => {
   const granted = { everything: false, leadEntities: ['le_city_of_pittsburgh_d85d'], coops: [] };
   await grant(made.database, Date.now, 'acme', granted);
 });
-afterAll(() => made.drop());
 
 const pds = (...words: string[]): Promise<Outcome> => callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
 

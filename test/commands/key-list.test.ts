@@ -1,19 +1,14 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
-let made: TestDatabase;
-
-beforeEach(async () => {
-  made = await createTestDatabase();
-  await createPartner(made.database, Date.now, 'acme', { everything: false });
-});
-afterEach(() => made.drop());
+const made = databaseForEachTest();
+beforeEach(() => createPartner(made.database, Date.now, 'acme', { everything: false }));
 
 function pds(...words: string[]): Promise<Outcome> {
   return callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });

@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { expect, test } from 'vitest';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf } from './run-pds.ts';
+import { databaseForAllTests } from '../support/database.ts';
 
-let made: TestDatabase;
-
-beforeAll(async () => {
-  made = await createTestDatabase();
-});
-afterAll(() => made.drop());
+const made = databaseForAllTests();
 
 test('pds roles reports that SQLite has no roles', async () => {
   const { code, stdout, stderr } = await callPds(['roles'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });

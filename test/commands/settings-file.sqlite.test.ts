@@ -4,22 +4,18 @@ import { writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { databaseUrlOf, runPds, runPdsThrough } from './run-pds.ts';
+import { databaseForEachTest } from '../support/database.ts';
 
 /** Starts several processes, on a busy machine. */
 const SLOW = { timeout: 120_000 };
 
 let folder: string;
-let made: TestDatabase;
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'pds-settings-'));
 });
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await made.drop();
-});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 test('commands work on the database that the settings file names, or a file that it names', async () => {
   const [file, secret] = [join(folder, 'settings'), join(folder, 'secret')];

@@ -2,19 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
-let made: TestDatabase;
 let settings: Record<string, string>;
 let folder: string;
 let out: string;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   folder = mkdtempSync(join(tmpdir(), 'pds-skipped-'));
   out = join(folder, 'out');
   settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
@@ -25,10 +24,7 @@ beforeEach(async () => {
   expect((await convert(ROWS)).code).toBe(0);
   expect((await callPds(['import', out], settings)).code).toBe(0);
 });
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await made.drop();
-});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 const ROWS = ['ctr_1', 'ctr_2', 'ctr_3', 'ctr_4', 'ctr_5'];
 

@@ -11,7 +11,7 @@ import type { CommandContext } from '../../src/commands/context.ts';
 import { createOutput } from '../../src/commands/output/output.ts';
 import { list, show } from '../../src/commands/actions/partner.ts';
 import { readConfig } from '../../src/config.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 import { commandingText, commandsIn } from '../support/process/terminal-text.ts';
 import { callPds } from './call-pds.ts';
@@ -22,17 +22,13 @@ const HOSTILE = 'City\u001b[2J\u001b]0;owned\u0007\nle_z  2026-01-01T00:00:00.00
 
 const NAMES = 60;
 
-let made: TestDatabase;
 let folder: string;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'pds-hostile-'));
 });
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await made.drop();
-});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function pds(words: readonly string[], settings: Record<string, string> = {}): Promise<Outcome> {
   return callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });

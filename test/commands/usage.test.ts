@@ -1,17 +1,16 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf, type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
-let made: TestDatabase;
 /** The start of the day on which this test began, in milliseconds since the epoch. */
 let todayMs: number;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   todayMs = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   for (const name of ['acme', 'busy', 'silent']) {
     await createPartner(made.database, Date.now, name, { everything: true });
@@ -34,7 +33,6 @@ beforeEach(async () => {
     ])
     .execute();
 });
-afterEach(() => made.drop());
 
 function dayAgo(days: number): string {
   return new Date(todayMs - days * DAY_MS).toISOString().slice(0, 10);

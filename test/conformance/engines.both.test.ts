@@ -7,8 +7,9 @@ import { KINDS } from '../../src/kinds.ts';
 import { exportCatalog } from '../../src/recovery/export.ts';
 import { loadModel } from '../model/model.ts';
 import { requestsAbout, type ModelRequest } from '../model/requests.ts';
-import { createDirectories, type RecordDirectories } from '../support/data.ts';
+import { createDirectories } from '../support/data.ts';
 import type { HttpResponse } from '../support/client.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { pathOf, PARTNERS, withoutRequestId } from './modelled-service.ts';
@@ -58,10 +59,9 @@ const MALFORMED = fc
 const FORMAT = fc.constantFrom(null, null, 'ndjson', 'csv');
 
 let services: [TestService, TestService];
-let records: RecordDirectories;
 
+const records = forAllTests(() => createDirectories(2));
 beforeAll(async () => {
-  records = createDirectories(2);
   // The same clock and secret, so that timestamps, watermarks and cursors are equal too.
   const setup = {
     directories: records.first,
@@ -77,10 +77,7 @@ beforeAll(async () => {
   ]);
 }, 180_000);
 
-afterAll(async () => {
-  await Promise.all(services.map((service) => service.close()));
-  records.remove();
-});
+afterAll(() => Promise.all(services.map((service) => service.close())));
 
 test('SQLite and PostgreSQL return the same pages, streams, counts, records and errors, byte for byte', async () => {
   const [sqlite, postgres] = services;

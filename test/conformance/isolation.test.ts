@@ -1,12 +1,13 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Model } from '../model/model.ts';
 import { requestsAbout, type ModelRequest } from '../model/requests.ts';
 import { dataOf, type HttpResponse } from '../support/client.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import type { TestPartner } from '../support/partners.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import type { TestService } from '../support/service.ts';
-import { pathOf, withoutRequestId, startModelledService, type ModelledService } from './modelled-service.ts';
+import { pathOf, withoutRequestId, startModelledService } from './modelled-service.ts';
 
 const REQUESTS = numberOfRuns({ usually: 400, nightly: 1_000 });
 
@@ -18,15 +19,13 @@ const CHANGING_HEADERS = new Set(['date', 'x-request-id', 'ratelimit', 'ratelimi
 
 const NO_SUCH_ID = 'no_such_id';
 
-let started: ModelledService;
 let service: TestService;
 let model: Model;
 
-beforeAll(async () => {
-  started = await startModelledService(3);
+const started = forAllTests(() => startModelledService(3), 120_000);
+beforeAll(() => {
   ({ service, model } = started);
 }, 120_000);
-afterAll(() => started.close());
 
 test("records outside a partner's scope are in none of its responses, and a request for them gets the response for records that do not exist", async () => {
   const everything = service.partner('everything');

@@ -1,25 +1,24 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, test } from 'vitest';
+import { beforeAll, test } from 'vitest';
 import type { Model } from '../model/model.ts';
 import { requestsAbout } from '../model/requests.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import type { TestPartner } from '../support/partners.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { TEST_NOW, type TestService } from '../support/service.ts';
-import { PARTNERS, startModelledService, type ModelledService } from './modelled-service.ts';
+import { PARTNERS, startModelledService } from './modelled-service.ts';
 import { ResponseCheck } from './response-check.ts';
 
 /** For each of the six partners: 720 requests in total, or 2,100. */
 const REQUESTS_PER_PARTNER = numberOfRuns({ usually: 120, nightly: 350 });
 
-let started: ModelledService;
 let service: TestService;
 let model: Model;
 
-beforeAll(async () => {
-  started = await startModelledService(1);
+const started = forAllTests(() => startModelledService(1), 120_000);
+beforeAll(() => {
   ({ service, model } = started);
 }, 120_000);
-afterAll(() => started.close());
 
 test.each(PARTNERS)(
   'every list, count and record for the partner "$name" equals plain filters over all records',

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { makeRoles } from '../../src/database/postgres/roles.ts';
 import { requestsAbout } from '../model/requests.ts';
 import { createClient, type Client } from '../support/client.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
-import { PARTNERS, startModelledService, type ModelledService } from './modelled-service.ts';
+import { PARTNERS, startModelledService } from './modelled-service.ts';
 import { ResponseCheck } from './response-check.ts';
 
 const REQUESTS_PER_PARTNER = 60;
@@ -14,12 +15,11 @@ const REQUESTS_PER_PARTNER = 60;
 const suffix = randomBytes(6).toString('hex');
 const roles = { reader: `reader_${suffix}`, writer: `writer_${suffix}` };
 
-let started: ModelledService;
 let serving: Serving;
 let client: Client;
 
+const started = forAllTests(() => startModelledService(1), 120_000);
 beforeAll(async () => {
-  started = await startModelledService(1);
   const { database, databaseConfig } = started.service;
   await makeRoles(database, Date.now, roles);
   if (databaseConfig.engine !== 'postgres') throw new Error('this is a test of PostgreSQL');
@@ -36,7 +36,6 @@ afterAll(async () => {
     await sql`drop owned by ${sql.id(role)}`.execute(started.service.database.kysely);
     await sql`drop role ${sql.id(role)}`.execute(started.service.database.kysely);
   }
-  await started.close();
 });
 
 test.each(PARTNERS)(

@@ -1,7 +1,8 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createDirectories, type RecordDirectories } from '../support/data.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { createDirectories } from '../support/data.ts';
+import { forAllTests } from '../support/lifetimes.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
 /** Enough to include records from every source, generated ones too. */
 const PAGES = 6;
@@ -20,14 +21,12 @@ interface Document {
   };
 }
 
-let service: TestService;
-let records: RecordDirectories;
 let ajv: Ajv2020;
 let document: Document;
 
+const records = forAllTests(() => createDirectories(5));
+const service = serviceForAllTests({ directories: records.first, partners: [{ name: 'all', everything: true }] });
 beforeAll(async () => {
-  records = createDirectories(5);
-  service = await startService({ directories: records.first, partners: [{ name: 'all', everything: true }] });
   document = JSON.parse((await service.get('/openapi.json')).body) as Document;
   ajv = new Ajv2020({ strict: false, validateFormats: false });
   ajv.addKeyword({
@@ -41,10 +40,6 @@ beforeAll(async () => {
   }
   ajv.addSchema(document, 'openapi');
 }, 60_000);
-afterAll(async () => {
-  await service.close();
-  records.remove();
-});
 
 /** Validates a response against the document's schema for its path; empty if it is valid. */
 async function faultsOf(path: string, url: string): Promise<{ faults: string; json: Page }> {

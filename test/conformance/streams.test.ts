@@ -1,8 +1,9 @@
 import { parse } from 'csv-parse/sync';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { HttpResponse } from '../support/client.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
-import { startModelledService, type ModelledService } from './modelled-service.ts';
+import { startModelledService } from './modelled-service.ts';
 
 const LISTS = [
   '/v1/contracts',
@@ -25,12 +26,7 @@ const LISTS = [
   '/v1/certifications?q=women',
 ];
 
-let modelled: ModelledService;
-
-beforeAll(async () => {
-  modelled = await startModelledService(7);
-}, 120_000);
-afterAll(() => modelled.close());
+const modelled = forAllTests(() => startModelledService(7), 120_000);
 
 const keyOf = (name: string): string => modelled.service.partner(name).key;
 

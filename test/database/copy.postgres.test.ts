@@ -1,22 +1,17 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { inTransaction, type Database } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { isConnectionLost } from '../../src/database/postgres/postgres-errors.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 
 const COLUMNS = ['id', 'label'];
 const LONG_TEXT = 'long '.repeat(10_000);
 
-let made: TestDatabase;
-
-beforeEach(async () => {
-  made = await createEmptyDatabase();
-  await sql`create table copied (id bigint primary key, label text)`.execute(made.database.kysely);
-});
-
-afterEach(() => made.drop());
+const made = forEachTest(createEmptyDatabase);
+beforeEach(() => sql`create table copied (id bigint primary key, label text)`.execute(made.database.kysely));
 
 async function copy({ kysely, copyRows }: Database, rows: Iterable<readonly unknown[]>): Promise<void> {
   if (copyRows === undefined) throw new Error('this database copies no rows');

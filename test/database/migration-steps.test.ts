@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { beforeEach, expect, inject, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate, prepareSchema } from '../../src/database/migrations/migrator.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase, databaseForEachTest } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -14,15 +14,12 @@ import { readSchemaTexts } from '../support/schema/schema-texts.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 
-let made: TestDatabase;
 let database: OpenDatabase;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   ({ database } = made);
 });
-
-afterEach(() => made.drop());
 
 test.each(['catalog', 'access'] as const)('a database of version 1.3 is refused by its %s', async (group) => {
   await database.kysely.updateTable(`${group}.migrations`).set({ number: 8 }).execute();

@@ -2,13 +2,14 @@ import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { beforeEach, expect, inject, test } from 'vitest';
 import { type OpenDatabase, SchemaVersionError } from '../../src/database/database.ts';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 import { becomeLaterVersion, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
@@ -18,15 +19,12 @@ const isSqlite = inject('engine') === 'sqlite';
 // SQLite has no catalog before the first release.
 const CREATIONS = [...(isSqlite ? [] : ['catalog 9: tables of the catalog']), 'access 9: tables of partners and keys'];
 
-let made: TestDatabase;
 let database: OpenDatabase;
 
-beforeEach(async () => {
-  made = await createEmptyDatabase();
+const made = forEachTest(createEmptyDatabase);
+beforeEach(() => {
   ({ database } = made);
 });
-
-afterEach(() => made.drop());
 
 test('an empty database is migrated once, and then left unchanged', async () => {
   expect(await readSchemaState(database)).toMatchObject({ isEmpty: true });

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { inTransaction } from '../../src/database/database.ts';
 import type { Tables } from '../../src/database/tables.ts';
 import { insertRows, writeRows } from '../../src/database/rows.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
 interface WrittenRow {
@@ -17,16 +17,12 @@ interface WrittenRow {
 /** A table used only by these tests. */
 const TABLE = 'catalog.written' as keyof Tables;
 
-let made: TestDatabase;
-
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   await sql`create table catalog.written (id bigint primary key, block int not null, label text, bits bytea)`.execute(
     made.database.kysely,
   );
 });
-
-afterAll(() => made.drop());
 
 const NUL = '\0';
 const text = fc.oneof(

@@ -1,20 +1,12 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { OpenDatabase, TextsQuery, TextsRead } from '../../src/database/database.ts';
+import { expect, test } from 'vitest';
+import type { TextsQuery, TextsRead } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 
-let made: TestDatabase;
-let database: OpenDatabase;
-
-beforeAll(async () => {
-  made = await createTestDatabase();
-  database = openForServing(made.config);
-});
-afterAll(async () => {
-  await database.close();
-  await made.drop();
-});
+const made = databaseForAllTests();
+const database = forAllTests(() => openForServing(made.config));
 
 interface Head {
   revision: string;

@@ -1,15 +1,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
 import { databaseUrlOf, runPds } from '../commands/run-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { Copy } from '../sync/copy.ts';
-import { createSteppedClock, whyNoSteppedClock, type SteppedClock } from './stepped-clock.ts';
+import { createSteppedClock, whyNoSteppedClock } from './stepped-clock.ts';
 
 const NO_CLOCK = whyNoSteppedClock();
 const HOUR_MS = 3_600_000;
@@ -20,16 +21,12 @@ const STEPS = [0, -24, 24, -24, 0];
 /** A change must be noticed within 1 s; the rest is for a busy machine. */
 const NOTICED_MS = 3_000;
 
-let clock: SteppedClock;
 let made: TestDatabase;
 let serving: Serving;
 let client: Client;
 let key: string;
 
-beforeAll(() => {
-  clock = createSteppedClock();
-});
-afterAll(() => clock.remove());
+const clock = forAllTests(createSteppedClock);
 
 beforeEach(async () => {
   clock.step(0);

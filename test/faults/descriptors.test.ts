@@ -3,26 +3,22 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { databaseForEachTest } from '../support/database.ts';
 import { getAdmin } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServingThrough, type Serving } from '../support/serving-process.ts';
 
 const DESCRIPTORS = 160;
 
-let made: TestDatabase;
 let serving: Serving;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
-  await publishLines(made.database, SMALL_CATALOG);
-});
+const made = databaseForEachTest();
+beforeEach(() => publishLines(made.database, SMALL_CATALOG));
 afterEach(async () => {
   serving.kill('SIGKILL');
   await serving.exited;
-  await made.drop();
 });
 
 test('with more connections than file descriptors, connected clients are served, and others refused and accepted later', async () => {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
 import { databaseUrlOf, MAIN, runPds, runPdsSignalled } from '../commands/run-pds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
@@ -22,7 +22,6 @@ const SIGNALS: [string, number][] = [
 const testWithPython = testWith('python');
 
 let source: string;
-let made: TestDatabase;
 let folder: string;
 let settings: Record<string, string>;
 
@@ -34,15 +33,12 @@ beforeAll(() => {
   writeFileSync(join(source, 'coops.ndjson'), lines.join('\n'));
 });
 afterAll(() => rmSync(source, { recursive: true, force: true }));
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'pds-temporary-'));
   settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), TMPDIR: folder };
 });
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await made.drop();
-});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('an import interrupted on a terminal', { timeout: 60_000 }, () => {
   testWithPython.each(SIGNALS)(

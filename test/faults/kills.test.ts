@@ -8,7 +8,7 @@ import { migrate, prepareSchema, readSchemaState } from '../../src/database/migr
 import { openForCommands } from '../../src/database/open.ts';
 import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase, createTestDatabase, databaseForAllTests } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { becomeLaterVersion, LATER_SETTINGS, SOURCE_MAIN } from '../support/schema/later-version.ts';
 import { makePartner } from '../support/partners.ts';
@@ -28,7 +28,6 @@ const SHARES = { import: 0.4, command: 0.25, migration: 0.15, server: 0.2 };
 /** How long a killed process can block the next: PostgreSQL checks the client connection once a second. */
 const LOCKS_GONE_MS = 5_000;
 
-let made: TestDatabase;
 let key: string;
 /** Every service a test started, even if the test failed. */
 const started: Serving[] = [];
@@ -37,8 +36,8 @@ let partner: Watch;
 /** The newest published version. */
 let version = 1;
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, catalogVersion(version));
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
   serving = serve();
@@ -48,7 +47,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const one of started) one.kill('SIGKILL');
   await Promise.all(started.map(({ closed }) => closed));
-  await made.drop();
 });
 
 function serve(...options: string[]): Serving {

@@ -4,26 +4,22 @@ import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
 
 const EXECUTABLE = process.execPath;
 const NO_DISK = whyNoSmallDisk();
 
-let made: TestDatabase;
 const started: ChildProcess[] = [];
 
-beforeAll(async () => {
-  made = await createTestDatabase();
-});
+const made = databaseForAllTests();
 afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
-afterAll(() => made.drop());
 
 interface Run {
   readonly child: ChildProcess;

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/process/interruption.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { becomeLaterVersion, CURRENT_NUMBERS, LATER_SETTINGS } from '../support/schema/later-version.ts';
@@ -18,18 +18,14 @@ const IDS = SMALL_CATALOG.suppliers.map(({ id }) => id).sort();
 /** Kill at every Nth statement, since each kill takes a process; with FAULT_KILLS at every one. */
 const KILL_EVERY = process.env['FAULT_KILLS'] === undefined ? 20 : 1;
 
-let made: TestDatabase;
 let later: Disposable;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   later = becomeLaterVersion();
 });
-afterEach(async () => {
-  later[Symbol.dispose]();
-  await made.drop();
-});
+afterEach(() => later[Symbol.dispose]());
 
 /** The schema, and the numbers in the ledger of each group. */
 async function schema(): Promise<unknown> {

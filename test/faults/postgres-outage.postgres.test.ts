@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { createClient, type HttpResponse, type Client } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
@@ -18,15 +18,14 @@ const MARGIN_MS = 1_500;
 const KNOWN = '/v1/contracts?limit=1';
 const NOT_KNOWN = ['/v1/contracts', '/v1/solicitations/count?q=road', '/v1/suppliers?q=x', '/v1/coops?limit=3'];
 
-let made: TestDatabase;
 let proxy: TcpProxy;
 let serving: Serving;
 let client: Client;
 let key: string;
 let unusedKey: string;
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
   ({ key: unusedKey } = await makePartner(made.database, Date.now, { name: 'other', everything: true }));
@@ -39,7 +38,6 @@ afterEach(async () => {
   serving.kill('SIGKILL');
   await serving.exited;
   await proxy.close();
-  await made.drop();
 });
 
 function throughProxy(): string {

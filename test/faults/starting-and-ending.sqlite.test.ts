@@ -2,25 +2,21 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import { databaseForAllTests } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 /** The duration of a start on an idle machine, plus a margin. */
 const START_MS = 900;
 
-let made: TestDatabase;
 const started: Serving[] = [];
 
-beforeAll(async () => {
-  made = await createTestDatabase();
-});
+const made = databaseForAllTests();
 afterEach(async () => {
   for (const serving of started) serving.kill('SIGKILL');
   await Promise.all(started.splice(0).map(({ closed }) => closed));
 });
-afterAll(() => made.drop());
 
 function serve(...options: string[]): Serving {
   const serving = startServing(made.config, {}, ...options);

@@ -1,13 +1,14 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { issueKeyText } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
 import { readPath } from '../../src/http/request/request-head.ts';
-import { createDirectories, type RecordDirectories } from '../support/data.ts';
+import { createDirectories } from '../support/data.ts';
 import { readRecords } from '../model/records.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, type RawResponse } from '../support/network/raw-http.ts';
-import { startService, TEST_NOW, type TestService } from '../support/service.ts';
+import { TEST_NOW, serviceForAllTests } from '../support/service.ts';
 import { allowedStatuses, headOf, renderRequest } from './allowed-statuses.ts';
 import { ResponseContract, decodeBody } from './response-contract.ts';
 import { malformedBytes } from './malformed-bytes.ts';
@@ -27,17 +28,15 @@ const PARTNERS = [
   { name: 'nothing' },
 ];
 
-let records: RecordDirectories;
-let service: TestService;
 let material: FuzzMaterial;
 let port: number;
 const failures: string[] = [];
 const document = readOpenApiDocument();
 const contract = new ResponseContract(document);
 
-beforeAll(async () => {
-  records = createDirectories(5);
-  service = await startService({
+const records = forAllTests(() => createDirectories(5));
+const service = serviceForAllTests(
+  {
     // Only the log has the cause of a 500.
     onLog: (line) => {
       if (line.includes('"level":50')) failures.push(line);
@@ -48,14 +47,13 @@ beforeAll(async () => {
       { name: 'suspended', everything: true },
       { name: 'confined', everything: true, kinds: ['contracts'] },
     ],
-  });
+  },
+  120_000,
+);
+beforeAll(async () => {
   port = Number(new URL(service.url).port);
   material = await gatherMaterial();
 }, 120_000);
-afterAll(async () => {
-  await service.close();
-  records.remove();
-});
 
 /** Collects keys of every kind, ids and values of stored records, and issued cursors. */
 async function gatherMaterial(): Promise<FuzzMaterial> {

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { ImportRefusedError } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
-import { startService, TEST_NOW, type TestService } from '../support/service.ts';
+import { TEST_NOW, serviceForAllTests } from '../support/service.ts';
 import { ResponseContract } from './response-contract.ts';
 import { importDirectories, type ImportDirectory } from './import-directories.ts';
 import { fuzz, fuzzRuns } from './seeds.ts';
@@ -19,16 +19,14 @@ const REQUESTS_OF_AN_IMPORT = 20;
 
 const TABLES = ['lead_entities', 'coops', 'city_services', 'certifications', 'suppliers', 'contracts', 'solicitations'];
 
-let service: TestService;
 const contract = new ResponseContract();
 
+const service = serviceForAllTests({ partners: [{ name: 'all', everything: true }] });
 beforeAll(async () => {
-  service = await startService({ partners: [{ name: 'all', everything: true }] });
   const { engine, kysely } = service.database;
   // The data need not survive a power cut.
   if (engine === 'sqlite') await sql`pragma catalog.synchronous = off`.execute(kysely);
 });
-afterAll(() => service.close());
 
 /** The complete published state, as JSON. */
 async function contents(): Promise<string> {

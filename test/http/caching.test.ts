@@ -1,16 +1,16 @@
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import type { LightMyRequestResponse } from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sendResponse } from '../../src/http/response/response-cache.ts';
-import { createTestApp, type TestApp } from './test-app.ts';
+import { forAllTests } from '../support/lifetimes.ts';
+import { createTestApp } from './test-app.ts';
 
 const LONG = JSON.stringify({ text: 'Cooperative purchasing. '.repeat(200) });
 
-let service: TestApp;
 let content = LONG;
 
-beforeAll(async () => {
-  service = await createTestApp({
+const service = forAllTests(() =>
+  createTestApp({
     addRoutes(v1) {
       v1.get('/long', { config: { kind: 'contracts', parameters: {} } }, (request, reply) =>
         sendResponse(request, reply, {
@@ -22,9 +22,8 @@ beforeAll(async () => {
         }),
       );
     },
-  });
-});
-afterAll(() => service.close());
+  }),
+);
 
 const send = (
   headers: Record<string, string> = {},

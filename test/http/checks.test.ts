@@ -1,16 +1,15 @@
 import { fastify, type LightMyRequestResponse } from 'fastify';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
 import { addCommonSteps } from '../../src/http/request/pipeline.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
-import { createTestApp, type TestApp } from './test-app.ts';
+import { createTestApp } from './test-app.ts';
 
-let service: TestApp;
-
-beforeAll(async () => {
-  service = await createTestApp({
+const service = forAllTests(() =>
+  createTestApp({
     addRoutes(v1) {
       v1.get('/failing', { config: { kind: 'contracts', parameters: {} } }, () => {
         throw new Error('the password is hunter2');
@@ -21,9 +20,8 @@ beforeAll(async () => {
         reply.send('{}');
       });
     },
-  });
-});
-afterAll(() => service.close());
+  }),
+);
 
 type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS';
 

@@ -1,18 +1,17 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { forAllTests } from '../support/lifetimes.ts';
 import { operationsOf, schemasOf, schemasWithin, type OpenApiDocument } from '../support/openapi-document.ts';
-import { createTestApp, type TestApp } from './test-app.ts';
+import { createTestApp } from './test-app.ts';
 
-let service: TestApp;
 let document: OpenApiDocument;
 let document30: OpenApiDocument;
 
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   document = (await service.app.inject('/openapi.json')).json<OpenApiDocument>();
   document30 = (await service.app.inject('/openapi-3.0.json')).json<OpenApiDocument>();
 });
-afterAll(() => service.close());
 
 const PATHS = [
   '/v1/certifications',

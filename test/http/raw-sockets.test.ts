@@ -1,28 +1,29 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { MAX_HEAD_BYTES } from '../../src/http/server/server.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, readToEnd, type RawResponse } from '../support/network/raw-http.ts';
-import { createTestApp, type TestApp } from './test-app.ts';
+import { createTestApp } from './test-app.ts';
 
-let service: TestApp;
 let port: number;
 let key: string;
 
-beforeAll(async () => {
-  service = await createTestApp({
+const service = forAllTests(() =>
+  createTestApp({
     addRoutes(v1) {
       v1.get('/slow', { config: { kind: 'contracts', parameters: {} } }, async () => {
         await delay(300);
         return '{}';
       });
     },
-  });
+  }),
+);
+beforeAll(async () => {
   port = await service.listen();
   key = `Authorization: Bearer ${service.key}\r\n`;
 });
-afterAll(() => service.close());
 
 function expectRefusal(response: RawResponse | undefined, status = 400, code = 'validation_failed'): string {
   expect(response?.status).toBe(status);

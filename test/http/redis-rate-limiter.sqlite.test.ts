@@ -1,13 +1,14 @@
 import { Redis } from 'ioredis';
 import { Agent } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterEach, beforeEach, describe, expect } from 'vitest';
+import { databaseForAllTests } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { countByStatus, runUntilClosed, send, sendToEach } from '../support/network/counting-clients.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
-import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
+import { startRedis } from '../support/redis/redis-server.ts';
 import { startTlsRedis } from '../support/redis/redis-tls.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -21,20 +22,15 @@ const SECRET = 'hunter2/with:signs';
 const PROCESSES = 4;
 const QUOTA = 60;
 
-let made: TestDatabase;
-let redis: RedisServer;
 let redisUrl: string;
 let client: Redis;
 let services: Serving[];
 let partners = 0;
 
-beforeAll(async () => {
-  made = await createTestDatabase();
-});
-afterAll(() => made.drop());
+const made = databaseForAllTests();
 
-beforeEach(async () => {
-  redis = await startRedis(() => ['--requirepass', SECRET]);
+const redis = forEachTest(() => startRedis(() => ['--requirepass', SECRET]));
+beforeEach(() => {
   redisUrl = `redis://:${encodeURIComponent(SECRET)}@127.0.0.1:${redis.port}/2`;
   client = new Redis(redisUrl).on('error', () => undefined);
   services = [];
@@ -43,7 +39,6 @@ afterEach(async () => {
   client.disconnect();
   for (const service of services) service.kill('SIGKILL');
   await Promise.all(services.map(({ closed }) => closed));
-  await redis.close();
 });
 
 /** The key of a new partner. */

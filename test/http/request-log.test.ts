@@ -1,21 +1,21 @@
 import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { composeKey } from '../../src/access/keys.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
+import { createTestApp, exchangeRaw } from './test-app.ts';
 
 const SECRET = 'pds_test_a1b2c3d4_TheSecretOfSomebodyElse000000000000000000000000';
 
-let service: TestApp;
 /** Resolve when the slow request has arrived, and when its client has disconnected. */
 const arrived = Promise.withResolvers<null>();
 const disconnected = Promise.withResolvers<null>();
 let port: number;
 
-beforeAll(async () => {
-  service = await createTestApp({
+const service = forAllTests(() =>
+  createTestApp({
     addRoutes(v1) {
       const config = { kind: 'contracts', parameters: {} } as const;
       v1.get('/failing', { config }, () => {
@@ -27,10 +27,11 @@ beforeAll(async () => {
         return '{}';
       });
     },
-  });
+  }),
+);
+beforeAll(async () => {
   port = await service.listen();
 });
-afterAll(() => service.close());
 
 function linesAbout(requestId: unknown): Record<string, unknown>[] {
   return service

@@ -1,20 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createClient, type Client } from '../support/client.ts';
-import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
+import { forAllTests } from '../support/lifetimes.ts';
+import { createTestApp, exchangeRaw } from './test-app.ts';
 
-let service: TestApp;
 let client: Client;
 let port: number;
 
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   port = await service.listen();
   client = createClient(`http://127.0.0.1:${port}`);
 });
-afterAll(async () => {
-  client.close();
-  await service.close();
-});
+afterAll(() => client.close());
 
 test('every response has X-Content-Type-Options: nosniff, also errors of the HTTP parser', async () => {
   const { key } = service;

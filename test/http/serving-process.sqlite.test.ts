@@ -2,25 +2,23 @@ import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { runUntilClosed, send } from '../support/network/counting-clients.ts';
 import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
-let made: TestDatabase;
 let key: string;
 const started: Serving[] = [];
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   const partner = { name: 'acme', everything: true, requestsPerMinute: 1_000_000 };
   ({ key } = await makePartner(made.database, Date.now, partner));
 });
 afterAll(async () => {
   for (const serving of started) serving.kill('SIGKILL');
   await Promise.all(started.map(({ closed }) => closed));
-  await made.drop();
 });
 
 function serve(environment: Record<string, string>, ...options: string[]): Serving {

@@ -1,12 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { hasWords } from '../../src/index/conditions.ts';
 import { MAX_ROWS, RecordIndex } from '../../src/index/record-index.ts';
 import { SetCache } from '../../src/index/block-query.ts';
+import { databaseForAllTests } from '../support/database.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { takeSnapshot } from '../support/snapshots.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 
 const RECORDS = 3_000;
@@ -16,22 +17,15 @@ const LETTERS = ['\u{10428}', '\ua000', 'z', '7'];
 
 const words = Array.from({ length: RECORDS }, (_, index) => `${LETTERS[index % 4] ?? ''}${String(index)}`);
 
-let made: TestDatabase;
-let serving: OpenDatabase;
-
+const made = databaseForAllTests();
+const serving = forAllTests(() => openForServing(made.config));
 beforeAll(async () => {
-  made = await createTestDatabase();
-  serving = openForServing(made.config);
   const solicitations = words.map((word, index) => ({
     ...solicitation(`sol_${String(index).padStart(5, '0')}`, index + 1),
     reference_number: String(2_024_000_000 + index),
     title: `quay${word}`,
   }));
   await publishLines(made.database, { ...SMALL_CATALOG, solicitations }, { blockSize: 2_048 });
-});
-afterAll(async () => {
-  await serving.close();
-  await made.drop();
 });
 
 /** The ids that a search finds with nothing cached, and the most rows that one of its statements returned. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { timestampOf } from '../../src/database/revision.ts';
@@ -11,7 +11,8 @@ import { readBatch } from '../../src/paging/batch.ts';
 import { indexedListing, MAX_PAGE_BYTES } from '../../src/paging/pages.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, databaseForAllTests } from '../support/database.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { readFor, snapshotsOf } from '../support/snapshots.ts';
 import { changeStored } from '../support/stored-catalog.ts';
@@ -29,8 +30,6 @@ const idOf = (number: number): string => `sol_${String(number).padStart(3, '0')}
 const isCommon = (number: number, version: number): boolean => (number * 7 + version * 3) % 5 < (version % 4) + 1;
 const idsIn = (version: number): string[] => numbers.filter((number) => isCommon(number, version)).map(idOf);
 
-let made: TestDatabase;
-let serving: OpenDatabase;
 let version = 0;
 /** The version in each catalog. */
 const versions = new Map<string, number>();
@@ -80,16 +79,12 @@ function publishingAfter(database: OpenDatabase): {
   };
 }
 
+const made = databaseForAllTests();
+const serving = forAllTests(() => openForServing(made.config));
 beforeAll(async () => {
-  made = await createTestDatabase();
-  serving = openForServing(made.config);
   await publishLines(made.database, { ...SMALL_CATALOG, solicitations: [] });
   await publishNext();
 }, 60_000);
-afterAll(async () => {
-  await serving.close();
-  await made.drop();
-});
 
 /** The statements to import after: none, one, and several. */
 const MOMENTS = [[], [1], [2], [3], [1, 2], [1, 2, 3], [1, 3, 5]];
@@ -176,12 +171,10 @@ describe('a page whose texts exceed 8 MiB', () => {
     const wanted = { since: null, after: null, limit: 100, now: NOW, maxBytes: MAX_PAGE_BYTES };
     return readFor(snapshotsOf(database), SCOPE, (snapshot) => readBatch(snapshot, listing, wanted));
   };
-  let large: TestDatabase;
-  let open: OpenDatabase;
 
+  const large = databaseForAllTests();
+  const open = forAllTests(() => openForServing(large.config));
   beforeAll(async () => {
-    large = await createTestDatabase();
-    open = openForServing(large.config);
     await publishLines(large.database, { ...SMALL_CATALOG, contracts: ids.map(contract) });
     const text = `"name":"${'x'.repeat(1_000_000)}Contract`;
     await changeStored(large.database, ({ kysely }) =>
@@ -189,10 +182,6 @@ describe('a page whose texts exceed 8 MiB', () => {
     );
     open.catalogFiles?.attachCurrent();
   }, 60_000);
-  afterAll(async () => {
-    await open.close();
-    await large.drop();
-  });
 
   test.each(['sizes of contracts', 'contracts by list', 'contracts by range'])(
     'is read from the primary if a replica lags behind at the statement "%s"',

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
+import { createTestApp } from '../http/test-app.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { combinationsOf, type FilterValues } from '../support/records/filter-combinations.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
@@ -40,12 +41,11 @@ const UPDATED_SINCE = [timestampAt(1.5), timestampAt(3.5)];
 const FILTERS = skewedFilters(UPDATED_SINCE);
 type PartnerName = keyof typeof SKEWED_PARTNERS;
 
-let service: TestApp;
 const keys = new Map<PartnerName, string>();
 let otherKey: string;
 
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   if (inject('engine') === 'postgres') await keepStatementsInOneProcess();
   const catalog = skewedCatalog();
   const publish = (files: ReturnType<typeof skewedCatalog>, hours: number) =>
@@ -62,7 +62,6 @@ beforeAll(async () => {
   await publish(renamed(catalog, 2), 3);
   await publish(renamed(catalog, 200), 4);
 }, 600_000);
-afterAll(() => service.close());
 
 /** Makes the CPU time of a statement measurable in its connection's process alone. */
 async function keepStatementsInOneProcess(): Promise<void> {

@@ -7,7 +7,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { createClient } from '../support/client.ts';
-import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
+import { createDatabaseOf } from '../support/database.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -31,13 +32,12 @@ const OWN_DESCRIPTORS = 5;
 const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 const TLS_HELLO = Buffer.from('16030100c8010000c40303', 'hex');
 
-let made: TestDatabase;
 let serving: Serving;
 let port: number;
 let key: string;
 
+const made = forAllTests(() => createDatabaseOf('sqlite'));
 beforeAll(async () => {
-  made = await createDatabaseOf('sqlite');
   await publish(made.database, await listSources(SAMPLE), { clock: Date.now });
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
   serving = startServing(made.config);
@@ -46,7 +46,6 @@ beforeAll(async () => {
 afterAll(async () => {
   serving.kill('SIGKILL');
   await serving.closed;
-  await made.drop();
 });
 
 const descriptors = (): number => readdirSync(`/proc/${serving.pid}/fd`).length;

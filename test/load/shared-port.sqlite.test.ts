@@ -1,8 +1,8 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { databaseForAllTests } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { restartServices, type Restarts } from './restart-services.ts';
 
@@ -13,15 +13,13 @@ const NETWORK = 'ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_re
 
 const NO_NETWORK = whyNoNetwork();
 
-let made: TestDatabase;
 let key: string;
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   const partner = { name: 'acme', everything: true, requestsPerMinute: 1_000_000 };
   ({ key } = await makePartner(made.database, Date.now, partner));
 });
-afterAll(() => made.drop());
 
 /** Why no network with its own settings can be created, or null if it can: that takes root. */
 function whyNoNetwork(): string | null {

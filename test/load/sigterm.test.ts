@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { readReadiness } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -16,19 +16,17 @@ const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 /** Ten seconds are guaranteed; the rest is for a busy machine. */
 const ENDED_MS = 12_000;
 
-let made: TestDatabase;
 let key: string;
 const started: Serving[] = [];
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   await publish(made.database, await listSources(SAMPLE), { clock: Date.now });
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
 }, 60_000);
 afterAll(async () => {
   for (const serving of started) serving.kill('SIGKILL');
   await Promise.all(started.map(({ closed }) => closed));
-  await made.drop();
 });
 
 const timestamp = (index: number): string => new Date(Date.UTC(1990, 0, 1) + index).toISOString();

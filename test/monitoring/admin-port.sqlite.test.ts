@@ -2,22 +2,18 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { startAdminServer } from '../../src/monitoring/admin-server.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, databaseForAllTests } from '../support/database.ts';
 import { getAdmin, readReadiness, scrape, type Readiness } from '../support/process/administrator.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
-let made: TestDatabase;
 const started: Serving[] = [];
 
-beforeAll(async () => {
-  made = await createTestDatabase();
-});
+const made = databaseForAllTests();
 afterAll(async () => {
   for (const serving of started) serving.kill('SIGKILL');
   await Promise.all(started.map(({ closed }) => closed));
-  await made.drop();
 });
 
 function serve(environment: Record<string, string> = {}): Serving {

@@ -12,22 +12,21 @@ import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
 import { readLastEvent } from '../../src/database/event-log.ts';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { backup } from '../../src/recovery/backup.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { getAdmin, scrape } from '../support/process/administrator.ts';
 import { createClient, type Client } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
-let made: TestDatabase;
 let serving: Serving;
 let client: Client;
 let admin: number;
 let publishedAt: string;
 const keys: Record<string, string> = {};
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   for (const name of ['acme', 'small']) {
     await createPartner(made.database, Date.now, name, { everything: true });
     keys[name] = (await issueKey(made.database, Date.now, name, { environment: 'test', lifetimeMs: null })).key;
@@ -42,7 +41,6 @@ afterAll(async () => {
   client.close();
   serving.kill('SIGKILL');
   await serving.closed;
-  await made.drop();
 });
 
 /** The increase of each sample with this prefix while `work` runs; unchanged ones are omitted. */

@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test as plainTest } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { DOCUMENTS, readCodeSpans } from '../docs/documents.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { getAdmin } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { metricsIn } from '../support/network/promql.ts';
@@ -43,13 +43,12 @@ const rules = [...readFileSync(ALERTS, 'utf8').matchAll(RULE)].map(([, alert = '
 const { panels } = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: readonly Panel[] };
 const panelQueries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
 
-let made: TestDatabase;
 let serving: Serving;
 /** The names in a scrape, including the parts of histograms, each with the labels it occurred with. */
 let scraped: Map<string, Set<string>>;
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true, requestsPerMinute: 3 });
   serving = startServing(made.config);
@@ -61,7 +60,6 @@ beforeAll(async () => {
 afterAll(async () => {
   serving.kill('SIGKILL');
   await serving.closed;
-  await made.drop();
 });
 
 function namesIn(body: string): Map<string, Set<string>> {

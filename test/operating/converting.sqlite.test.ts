@@ -1,24 +1,23 @@
 import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { readTokens, ROOT } from '../docs/documents.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { DocumentShell } from './document-shell.ts';
 
 const PAGE = 'docs/operators/converting.md';
 
-let workspace: Workspace;
 let shell: DocumentShell;
 
+const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
-  workspace = new Workspace();
   shell = await DocumentShell.create(workspace);
   cpSync(join(ROOT, 'convert/examples'), shell.folder, { recursive: true });
   for (const [name, text] of documentedFiles()) writeFileSync(join(shell.folder, name), text);
   writeFileSync(join(shell.folder, 'releases.json'), JSON.stringify(PACKAGE));
 });
-afterAll(() => workspace.close());
 
 /** The files that the page shows: each is the block after the sentence that names it first. */
 function documentedFiles(): [name: string, text: string][] {

@@ -1,21 +1,21 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { formatTimestamp } from '../../src/timestamp.ts';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { findInstalledPrograms } from '../support/postgres/postgres-programs.ts';
 import { DocumentShell, expectSample } from './document-shell.ts';
 
 const test = testWith('postgresql');
 const RECOVERY = 'docs/operators/backup-and-recovery.md';
 
-let workspace: Workspace;
 let primary: PostgresPart;
 let shell: DocumentShell;
 
+const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
-  workspace = new Workspace();
   primary = await startPrimary(workspace);
   // The documents' commands create it.
   await primary.query(`drop database ${ROLE.database}`, [], 'postgres');
@@ -24,7 +24,6 @@ beforeAll(async () => {
     ...{ PGHOST: '127.0.0.1', PGPORT: String(primary.port), PGUSER: 'postgres', PDS_DATABASE_URL: primary.url },
   });
 });
-afterAll(() => workspace.close());
 
 /** Replaces the documents' server and password by the test's. */
 const values = (): Record<string, string> => ({

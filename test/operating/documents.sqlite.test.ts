@@ -1,10 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { DocumentShell, expectSample } from './document-shell.ts';
 
 const test = testWith('curl');
@@ -14,17 +15,15 @@ const MONITORING = 'docs/operators/monitoring.md';
 const RECOVERY = 'docs/operators/backup-and-recovery.md';
 const UNDOING = 'docs/operators/undo-an-import.md';
 
-let workspace: Workspace;
 let shell: DocumentShell;
 /** The public id of the issued key; `WRITTEN_KEY_ID` is the one in the documents. */
 let keyId: string;
 const WRITTEN_KEY_ID = 'aHUQ44AN';
 
+const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
-  workspace = new Workspace();
   shell = await DocumentShell.create(workspace);
 });
-afterAll(() => workspace.close());
 
 /** The first word after `mark`. */
 const wordAfter = (mark: string, output: string): string => output.split(mark)[1]?.split(/[\s.,]/)[0] ?? '';

@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
 import type { Tokens } from 'marked';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { revoke } from '../../src/access/grant-admin.ts';
 import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
@@ -21,6 +21,7 @@ import { Workspace } from '../support/cluster/workspace.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort, findLastingPort } from '../support/free-port.ts';
 import { isInstalled } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -60,19 +61,17 @@ type Settings = Readonly<Record<string, string>>;
 /** Brings the fault about on the database. Returns settings that the command needs, if any. */
 type Fault = (made: TestDatabase, stack: AsyncDisposableStack, key: string) => Promise<Settings | undefined>;
 
-let workspace: Workspace;
 let bin: string;
 let adminPort: number;
 
+const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
-  workspace = new Workspace();
   adminPort = await findLastingPort();
   bin = workspace.path('bin');
   mkdirSync(bin);
   writeFileSync(join(bin, 'pds'), `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n`);
   chmodSync(join(bin, 'pds'), 0o755);
 });
-afterAll(() => workspace.close());
 
 /** Runs a command as the page prints it, but for the port. Returns what a terminal shows. */
 async function run(command: string, settings: Settings): Promise<string> {

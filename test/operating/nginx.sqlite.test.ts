@@ -10,8 +10,9 @@ import { createClient, type Client } from '../support/client.ts';
 import { startNginx, type NginxPart } from '../support/cluster/nginx.ts';
 import { ServicePart } from '../support/cluster/service.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { findLastingPort } from '../support/free-port.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { parseResponses, readToEnd } from '../support/network/raw-http.ts';
@@ -22,8 +23,6 @@ const test = testWith('nginx', 'openssl');
 /** For a busy machine. */
 const MARGIN_MS = 1_500;
 
-let workspace: Workspace;
-let made: TestDatabase;
 let service: ServicePart;
 /** The site's second service, which is down in most tests. */
 let other: ServicePart;
@@ -31,9 +30,9 @@ let nginx: NginxPart;
 let client: Client;
 let key: string;
 
+const workspace = forAllTests(() => new Workspace());
+const made = databaseForAllTests();
 beforeAll(async () => {
-  workspace = new Workspace();
-  made = await createTestDatabase();
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
   const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_TRUSTED_PROXIES: '127.0.0.1' };
   service = new ServicePart(workspace, await findLastingPort(), settings);
@@ -42,11 +41,7 @@ beforeAll(async () => {
   nginx = await startNginx(workspace, [service.port, other.port]);
   client = createClient(nginx.url, nginx.tls);
 });
-afterAll(async () => {
-  client.close();
-  await workspace.close();
-  await made.drop();
-});
+afterAll(() => client.close());
 
 /** Sends bytes to nginx, and returns its response. */
 async function send(bytes: string): Promise<string> {

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { SERVING_SETTINGS } from '../../src/database/postgres/postgres.ts';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { ReplicaPart, ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
 import { findLastingPort } from '../support/free-port.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makeDataFolder } from '../support/postgres/postgres-instance.ts';
 import { findInstalledPrograms } from '../support/postgres/postgres-programs.ts';
 import { Machine } from './machine.ts';
@@ -12,16 +13,14 @@ import { testWith } from '../support/installed-programs.ts';
 const test = testWith('postgresql', 'curl');
 const SEVERAL_MACHINES = 'docs/operators/several-machines.md';
 
-let machine: Machine;
 let primary: PostgresPart;
 let connection: string;
 
+const machine = forAllTests(() => Machine.start());
 beforeAll(async () => {
-  machine = await Machine.start();
   primary = await startPrimary(machine.workspace);
   connection = `export PATH=${findInstalledPrograms()}:$PATH PGHOST=127.0.0.1 PGPORT=${primary.port} PGUSER=postgres\n`;
 });
-afterAll(() => machine.close());
 
 describe("the procedures of the operators' guide for PostgreSQL", () => {
   test('set the settings of a serving connection on the role', async () => {

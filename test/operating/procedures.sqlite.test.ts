@@ -1,9 +1,10 @@
 import { appendFileSync, existsSync, readdirSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, describe, expect } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { createClient, listAllPages, type Client } from '../support/client.ts';
 import { startNginx } from '../support/cluster/nginx.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { Machine } from './machine.ts';
 import { testWith } from '../support/installed-programs.ts';
@@ -19,17 +20,11 @@ const BACKUP = 'docs/operators/backup-and-recovery.md';
 /** Each waits for the service to start, possibly on a machine busy with other tests. */
 const MAX_PROCEDURE_MS = 120_000;
 
-let machine: Machine;
 let client: Client;
 let key: string;
 
-beforeAll(async () => {
-  machine = await Machine.start();
-});
-afterAll(async () => {
-  client.close();
-  await machine.close();
-});
+const machine = forAllTests(() => Machine.start());
+afterAll(() => client.close());
 
 describe("the procedures of the operators' guide", () => {
   test(

@@ -6,12 +6,13 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, readToEnd } from '../support/network/raw-http.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { contract, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
 /** Together more than sockets buffer, compressed too. */
 const CONTRACTS = 2_500;
@@ -21,38 +22,43 @@ const clock = Date.now;
 const random = (): string => randomBytes(DESCRIPTION_BYTES).toString('base64');
 const idOf = (index: number): string => `ctr_${String(index).padStart(5, '0')}`;
 
-let service: TestService;
 let port: number;
 let key: string;
 /** The statements of a test, and what to do before one is run. */
 let statements: string[];
 let onStatement: (name: string) => Promise<unknown> | undefined;
 
-beforeAll(async () => {
-  service = await startService({
-    clock,
-    catalog: {
-      ...SMALL_CATALOG,
-      contracts: Array.from({ length: CONTRACTS }, (_, index) => ({ ...contract(idOf(index)), description: random() })),
-    },
-    partners: [{ name: 'acme', everything: true }],
-    watch: (database) => ({
-      ...database,
-      run: async (name, ...others) => {
-        statements.push(name);
-        await onStatement(name);
-        return database.run(name, ...others);
+const service = forAllTests(
+  () =>
+    startService({
+      clock,
+      catalog: {
+        ...SMALL_CATALOG,
+        contracts: Array.from({ length: CONTRACTS }, (_, index) => ({
+          ...contract(idOf(index)),
+          description: random(),
+        })),
       },
-      readTexts: async (name, ...others) => {
-        statements.push(name);
-        await onStatement(name);
-        return database.readTexts(name, ...others);
-      },
+      partners: [{ name: 'acme', everything: true }],
+      watch: (database) => ({
+        ...database,
+        run: async (name, ...others) => {
+          statements.push(name);
+          await onStatement(name);
+          return database.run(name, ...others);
+        },
+        readTexts: async (name, ...others) => {
+          statements.push(name);
+          await onStatement(name);
+          return database.readTexts(name, ...others);
+        },
+      }),
     }),
-  });
+  120_000,
+);
+beforeAll(() => {
   port = Number(new URL(service.url).port);
 }, 120_000);
-afterAll(() => service.close());
 
 beforeEach(async () => {
   statements = [];

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { idsOf } from '../support/client.ts';
 import { publishLines } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
 /** More than are read, or compared with the scope, at once. */
 const NAMES = 1_700;
@@ -13,17 +13,12 @@ const COUNTIES = Array.from({ length: NAMES }, (_, index) => index).filter((inde
 /** Far apart, at both ends, and one that is no county. */
 const GRANTED = [0, 3, 900, 901, 1_698].map(idOf);
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService({
-    catalog: {
-      'lead-entities': Array.from({ length: NAMES }, (_, index) => ({ id: idOf(index), name: nameOf(index) })),
-    },
-    partners: [{ name: 'all', everything: true }, { name: 'some', leadEntities: GRANTED }, { name: 'none' }],
-  });
+const service = serviceForAllTests({
+  catalog: {
+    'lead-entities': Array.from({ length: NAMES }, (_, index) => ({ id: idOf(index), name: nameOf(index) })),
+  },
+  partners: [{ name: 'all', everything: true }, { name: 'some', leadEntities: GRANTED }, { name: 'none' }],
 });
-afterAll(() => service.close());
 
 async function search(partner: string, q: string, limit = 100): Promise<string[]> {
   const pages = await service.listAllPages(`/v1/lead-entities?q=${q}`, service.partner(partner).key, [limit]);

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { MAX_PAGE_BYTES } from '../../src/paging/pages.ts';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { createTestApp } from '../http/test-app.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 
@@ -29,10 +30,8 @@ const CONTRACTS = 60;
 const LATE = '2031-01-01T00:00:00Z';
 const isLate = (index: number): boolean => index % 300 === 7;
 
-let service: TestApp;
-
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   const { database } = service;
   const publish = (files: Parameters<typeof publishLines>[1], hours: number) =>
     publishLines(database, files, { clock: () => START_MS + hours * 3_600_000 });
@@ -54,7 +53,6 @@ beforeAll(async () => {
     if (isLate(index)) await grow('solicitations', idOf('sol', index), 1);
   }
 }, 120_000);
-afterAll(() => service.close());
 
 /** Enlarges a stored record to a size from before there were limits. */
 async function grow(table: 'contracts' | 'suppliers' | 'solicitations', id: string, megabytes: number): Promise<void> {

@@ -3,7 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { FastifyRequest } from 'fastify';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, readToEnd } from '../support/network/raw-http.ts';
 import { contract, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { startService, type ServingProcess, type TestService } from '../support/service.ts';
@@ -18,7 +19,6 @@ const MAX_HELD_BYTES = 8 * 1024 * 1024;
 
 const textOf = (bytes: number): string => 'Asphalt '.repeat(bytes / 8);
 
-let service: TestService;
 /** The server's side of the last connection. */
 let connection: Socket;
 /** The lines that the server has logged. */
@@ -30,40 +30,43 @@ let pieces: Uint8Array[];
 /** The most that the server held at any time. */
 let heldBytes: number;
 
-beforeAll(async () => {
-  service = await startService({
-    clock: Date.now,
-    catalog: {
-      ...SMALL_CATALOG,
-      contracts: Array.from({ length: CONTRACTS }, (_, index) => ({
-        ...contract(`ctr_${index}`),
-        description: textOf(DESCRIPTION_BYTES),
-      })),
-      solicitations: Array.from({ length: SOLICITATIONS }, (_, index) => ({
-        ...solicitation(`sol_${index}`, index + 1),
-        title: textOf(TITLE_BYTES),
-      })),
-    },
-    partners: [
-      { name: 'acme', everything: true },
-      { name: 'other', everything: true },
-    ],
-    onLog: (line) => log.push(JSON.parse(line) as Record<string, unknown>),
-    watch: (database) => ({
-      ...database,
-      readTexts: async (...query) => {
-        const read = await database.readTexts(...query);
-        readBytes += read.bytes.length;
-        pieces.push(read.bytes);
-        // What is not on the way to the reader is here.
-        heldBytes = Math.max(heldBytes, readBytes - (connection.bytesWritten - connection.writableLength));
-        return read;
+const service = forAllTests(
+  () =>
+    startService({
+      clock: Date.now,
+      catalog: {
+        ...SMALL_CATALOG,
+        contracts: Array.from({ length: CONTRACTS }, (_, index) => ({
+          ...contract(`ctr_${index}`),
+          description: textOf(DESCRIPTION_BYTES),
+        })),
+        solicitations: Array.from({ length: SOLICITATIONS }, (_, index) => ({
+          ...solicitation(`sol_${index}`, index + 1),
+          title: textOf(TITLE_BYTES),
+        })),
       },
+      partners: [
+        { name: 'acme', everything: true },
+        { name: 'other', everything: true },
+      ],
+      onLog: (line) => log.push(JSON.parse(line) as Record<string, unknown>),
+      watch: (database) => ({
+        ...database,
+        readTexts: async (...query) => {
+          const read = await database.readTexts(...query);
+          readBytes += read.bytes.length;
+          pieces.push(read.bytes);
+          // What is not on the way to the reader is here.
+          heldBytes = Math.max(heldBytes, readBytes - (connection.bytesWritten - connection.writableLength));
+          return read;
+        },
+      }),
     }),
-  });
+  120_000,
+);
+beforeAll(() => {
   watchConnections(service);
 }, 120_000);
-afterAll(() => service.close());
 
 function watchConnections({ app }: ServingProcess): void {
   app.server.on('connection', (socket: Socket) => (connection = socket));

@@ -10,23 +10,19 @@ import { startSampleService } from '../../client/test/support/sample-service.ts'
 import manifest from '../../client/package.json' with { type: 'json' };
 import assistants from '../../mcp/package.json' with { type: 'json' };
 import { testWith } from '../support/installed-programs.ts';
-import type { TestService } from '../support/service.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { PAGES, readText } from './site.ts';
 
 const PACKAGE = `/docs/partner-data-client-${manifest.version}.tgz`;
 const ASSISTANTS = `/docs/partner-data-mcp-${assistants.version}.tgz`;
 
-let service: TestService;
 let project: string;
 
-beforeAll(async () => {
-  service = await startSampleService();
+const service = forAllTests(startSampleService);
+beforeAll(() => {
   project = mkdtempSync(join(tmpdir(), 'pds-client-of-service-'));
 }, 60_000);
-afterAll(async () => {
-  rmSync(project, { recursive: true, force: true });
-  await service.close();
-});
+afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 test("the client's README runs in a new project that installs the client from the service", async () => {
   await runNpm(['init', '-y'], project);

@@ -3,22 +3,19 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { DEMO_KEY } from '../../src/access/keys.ts';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { createTestApp } from '../http/test-app.ts';
 import { openPages, recordPage } from '../support/browser/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 
-let service: TestApp;
 let origin: string;
 const { withPage, close } = openPages();
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   await ensureDemoPartner(service.database, Date.now);
   origin = `http://127.0.0.1:${await service.listen()}`;
 });
-afterAll(async () => {
-  await close();
-  await service.close();
-});
+afterAll(() => close());
 
 testWith('chromium')("a demo's explorer opens with its key at one press", async () => {
   await withPage({}, async (page) => {

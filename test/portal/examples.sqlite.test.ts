@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { makeExampleProject, type ExampleProject } from './example-runner.ts';
 import { listExamples, maskVolatile, type Example } from './examples.ts';
@@ -15,13 +16,12 @@ const EXAMPLES = GUIDE_FILES.filter((file) => !/\/(?:loading|postgresql|recipes)
 /** The exit code of curl if the response is an error. */
 const CURL_HTTP_ERROR = 22;
 
-let made: TestDatabase;
 let serving: Serving;
 let project: ExampleProject;
 let environment: Record<string, string>;
 
+const made = forAllTests(createEmptyDatabase);
 beforeAll(async () => {
-  made = await createEmptyDatabase();
   // The default limit of a partner, which the guides show.
   serving = startServing(made.config, { PDS_REQUESTS_PER_MINUTE: '600' }, '--demo');
   project = await makeExampleProject();
@@ -30,7 +30,6 @@ beforeAll(async () => {
 afterAll(async () => {
   serving.kill('SIGKILL');
   await project.remove();
-  await made.drop();
 });
 
 describe.each(EXAMPLES)('$file', ({ examples }) => {

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { expect, test } from 'vitest';
+import { createTestApp } from '../http/test-app.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { GUIDE_PATHS, PAGES, readText } from './site.ts';
 
-let service: TestApp;
-
-beforeAll(async () => {
-  service = await createTestApp();
-});
-afterAll(() => service.close());
+const service = forAllTests(createTestApp);
 
 test('each guide is also Markdown, at its address with .md, and leads to Markdown', async () => {
   for (const path of GUIDE_PATHS) {

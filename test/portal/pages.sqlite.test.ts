@@ -1,10 +1,11 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { createTestApp } from '../http/test-app.ts';
 import { findViolationsOnAnyScreen, NO_VIOLATIONS } from '../support/browser/accessibility.ts';
 import { openPages, openSearch, recordPage } from '../support/browser/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { GUIDE_PATHS, PAGES } from './site.ts';
 
 /** The maximum transfer size of a page with its resources, uncached, before the search is opened. */
@@ -12,18 +13,14 @@ const MAX_PAGE_BYTES = 200_000;
 
 const FIRST_REQUEST = '/docs/guides/first-request';
 
-let service: TestApp;
 let origin: string;
 const { withPage, close } = openPages();
 
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   origin = `http://127.0.0.1:${await service.listen()}`;
 });
-afterAll(async () => {
-  await close();
-  await service.close();
-});
+afterAll(() => close());
 
 test.each([...PAGES.keys()])('%s allows no other origin, and no inline script', async (path) => {
   const response = await service.app.inject(path);

@@ -1,23 +1,20 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { createTestApp } from '../http/test-app.ts';
 import { openPages } from '../support/browser/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { GUIDE_PATHS } from './site.ts';
 
 const PHONE = { viewport: { width: 390, height: 800 }, hasTouch: true };
 
-let service: TestApp;
 let origin: string;
 const { withPage, close } = openPages();
 
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   origin = `http://127.0.0.1:${await service.listen()}`;
 });
-afterAll(async () => {
-  await close();
-  await service.close();
-});
+afterAll(() => close());
 
 testWith('chromium')('on a phone the list of guides is folded, and opens', async () => {
   await withPage(PHONE, async (page) => {

@@ -3,19 +3,16 @@ import openapi from '../../docs/openapi.json' with { type: 'json' };
 import { findViolations } from '../support/browser/accessibility.ts';
 import { openPages, openSearch, recordPage } from '../support/browser/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { createTestApp } from '../http/test-app.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 
-let service: TestApp;
 let origin: string;
 const { withPage, close } = openPages();
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   origin = `http://127.0.0.1:${await service.listen()}`;
 });
-afterAll(async () => {
-  await close();
-  await service.close();
-});
+afterAll(() => close());
 
 describe('/docs/reference', () => {
   test('is a page that may ask no other host', async () => {

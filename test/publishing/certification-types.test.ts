@@ -1,13 +1,8 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { expect, test } from 'vitest';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, supplier } from '../support/publishing.ts';
 
-let made: TestDatabase;
-
-beforeEach(async () => {
-  made = await createTestDatabase();
-});
-afterEach(() => made.drop());
+const made = databaseForEachTest();
 
 const certifications = (technicalFrom: string) =>
   'A B C D E F G H I J K L'.split(' ').map((abbreviation) => ({

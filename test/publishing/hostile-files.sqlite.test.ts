@@ -19,7 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { createGzip, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { databaseUrlOf } from '../commands/run-pds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { solicitation } from '../support/publishing.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
@@ -34,17 +34,13 @@ const ARCHIVE_MIB = 80;
 
 const COOP = JSON.stringify({ id: 'co_1', name: 'Coop' });
 
-let made: TestDatabase;
 let folder: string;
 
-beforeAll(async () => {
-  made = await createTestDatabase();
+const made = databaseForAllTests();
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'pds-hostile-'));
 });
-afterAll(async () => {
-  await made.drop();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 /** A new directory to import. */
 function directory(): string {

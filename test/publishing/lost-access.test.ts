@@ -5,7 +5,7 @@ import { ConsentRequiredError } from '../../src/publishing/consent.ts';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { needsConsent, type Loss } from '../../src/publishing/losses.ts';
 import type { PublishOptions } from '../../src/publishing/publish.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { makePartner, readScope, type PartnerSetup } from '../support/partners.ts';
 import { printedBy } from '../support/printed.ts';
 import { OWNED_PARTNERS, ownedCatalogs, visibleIn } from '../support/records/owned-catalogs.ts';
@@ -20,16 +20,14 @@ import {
 } from '../support/publishing.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 
-let made: TestDatabase;
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   vi.stubEnv('PDS_DATABASE_URL', databaseUrlOf(made.config));
 });
-afterEach(async () => {
+afterEach(() => {
   vi.unstubAllEnvs();
   process.exitCode = 0;
-  await made.drop();
 });
 
 const partner = (setup: PartnerSetup) => makePartner(made.database, Date.now, setup);

@@ -3,24 +3,22 @@ import { gzipSync } from 'node:zlib';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type ReportedProblem } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources, type Source } from '../../src/publishing/read/source.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
 import { REFUSED_LINES } from './refused-lines.ts';
 
-let made: TestDatabase;
 let before: string;
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   before = await contents();
 });
-afterAll(() => made.drop());
 
 /** All published rows, as text. */
 async function contents(): Promise<string> {

@@ -1,9 +1,9 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { ImportRefusedError, type Problem } from '../../src/publishing/problems.ts';
 import { MAX_LINE_BYTES } from '../../src/publishing/read/record-schemas.ts';
 import { MAX_CONTRACT_BYTES } from '../../src/publishing/write/render-row.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import {
   contract,
   publishLines,
@@ -13,13 +13,8 @@ import {
   type ImportLines,
 } from '../support/publishing.ts';
 
-let made: TestDatabase;
-
-beforeAll(async () => {
-  made = await createTestDatabase();
-  await publishLines(made.database, SMALL_CATALOG);
-});
-afterAll(() => made.drop());
+const made = databaseForAllTests();
+beforeAll(() => publishLines(made.database, SMALL_CATALOG));
 
 /** The problems reported for these lines. */
 async function problemsOf(files: ImportLines): Promise<readonly Problem[]> {

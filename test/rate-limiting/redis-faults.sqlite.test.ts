@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, describe, expect, vi } from 'vitest';
 import { testWith } from '../support/installed-programs.ts';
-import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
-import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
+import { forEachTest } from '../support/lifetimes.ts';
+import { startRedis } from '../support/redis/redis-server.ts';
+import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import {
   countRequest,
   countRequests,
@@ -24,19 +25,15 @@ const MAX_WAIT_MS = 500;
 const QUOTA = 30;
 const PROCESSES = 3;
 
-let redis: RedisServer;
-let proxy: TcpProxy;
 let processes: LimiterOfProcess[];
 
-beforeEach(async () => {
-  redis = await startRedis();
-  proxy = await startTcpProxy(redis);
+const redis = forEachTest(startRedis);
+const proxy = forEachTest(() => startTcpProxy(redis));
+beforeEach(() => {
   processes = [];
 });
-afterEach(async () => {
+afterEach(() => {
   for (const { close } of processes) close();
-  await proxy.close();
-  await redis.close();
 });
 
 async function start(url = `redis://127.0.0.1:${proxy.port}`): Promise<LimiterOfProcess> {

@@ -2,21 +2,18 @@ import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
 import { redisNamespace, type RedisRateLimiter } from '../../src/rate-limiting/redis-rate-limiter.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { startRedis, type RedisServer } from '../support/redis/redis-server.ts';
+import { forAllTests } from '../support/lifetimes.ts';
+import { startRedis } from '../support/redis/redis-server.ts';
 import { countRequest, countRequests, passedOf, startRedisLimiter, whileShared } from './redis-limits.ts';
 
 const test = testWith('redis');
 
-let redis: RedisServer;
 let client: Redis;
-beforeAll(async () => {
-  redis = await startRedis();
+const redis = forAllTests(startRedis);
+beforeAll(() => {
   client = new Redis(redis.url);
 });
-afterAll(async () => {
-  client.disconnect();
-  await redis.close();
-});
+afterAll(() => client.disconnect());
 
 const closings: (() => void)[] = [];
 beforeEach(() => client.flushall());

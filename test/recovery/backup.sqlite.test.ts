@@ -1,28 +1,26 @@
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { createHash } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { backup, type BackupOptions } from '../../src/recovery/backup.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { firstCatalog, PARTNERS, startWriter } from '../sync/writer-process.ts';
 
-let made: TestDatabase;
 let folder: string;
 let settings: Record<string, string>;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   if (made.config.engine !== 'sqlite') throw new Error('this is about SQLite');
   folder = dirname(made.config.path);
   settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
 });
-afterEach(() => made.drop());
 
 function backUp(target: string, options: Partial<BackupOptions> = {}) {
   if (made.config.engine !== 'sqlite') throw new Error('this is about SQLite');

@@ -24,28 +24,24 @@ import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
 import { catalogVersion, RECORDS, versionOf } from '../faults/versions.ts';
 import { catalogs } from '../fuzz/valid-catalogs.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { generatedRecords } from '../support/records/generated-records.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
 const RUNS = numberOfRuns({ usually: 12, nightly: 300 });
 
-let made: TestDatabase;
 let folder: string;
 let settings: Record<string, string>;
 let exports: number;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'pds-export-'));
   settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
   exports = 0;
 });
-afterEach(async () => {
-  rmSync(folder, { recursive: true, force: true });
-  await made.drop();
-});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function exportTo(database: OpenDatabase, onProgress = (): void => undefined) {
   const directory = join(folder, `export-${(exports += 1)}`);

@@ -1,23 +1,22 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { reindex } from '../../src/recovery/recover.ts';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { createTestApp } from '../http/test-app.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, solicitation } from '../support/publishing.ts';
 import { BLOCKS, CATALOG, execute, faultsOf } from './indexed-catalog.ts';
 
-let service: TestApp;
 let authorization: string;
 
+const service = forEachTest(createTestApp);
 beforeEach(async () => {
-  service = await createTestApp();
   await publishLines(service.database, CATALOG, BLOCKS);
   await publishLines(service.database, { solicitations: [{ ...solicitation('sol_90', 90), lead_entity_id: 'le_b' }] });
   const { key } = await makePartner(service.database, Date.now, { name: 'b', leadEntities: ['le_b'] });
   authorization = `Bearer ${key}`;
 });
-afterEach(() => service.close());
 
 const get = (url: string) => service.app.inject({ url, headers: { authorization } });
 

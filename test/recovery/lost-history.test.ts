@@ -2,17 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, expect, inject, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { startServing, type Serving } from '../../src/commands/serve/serving.ts';
 import { readConfig } from '../../src/config.ts';
 import { createClient, idsOf, listAllPages, type Get, type Client } from '../support/client.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
 import { change, COOPS, firstCatalog, leadEntity, LEAD_ENTITIES, PARTNERS } from '../sync/writer-process.ts';
 import { KINDS } from '../sync/copy.ts';
 import { FeedCopy } from '../sync/feed-copy.ts';
-import { createLosableDatabase, type LosableDatabase } from './losable-database.ts';
+import { createLosableDatabase } from './losable-database.ts';
 
 const HISTORIES = 5;
 
@@ -22,7 +23,6 @@ const LOST_CLOCK_SKEW_MS = 30_000;
 type Kind = (typeof KINDS)[number];
 type Served = Record<string, unknown> & { id: string };
 
-let losable: LosableDatabase;
 let serving: Serving;
 let client: Client;
 
@@ -36,13 +36,8 @@ const stop = async (): Promise<void> => {
   await serving.close();
 };
 
-beforeEach(async () => {
-  losable = await createLosableDatabase();
-});
-afterEach(async () => {
-  await stop();
-  await losable.drop();
-});
+const losable = forEachTest(createLosableDatabase);
+afterEach(() => stop());
 
 /** A partner's copy of one kind, updated by full listings that can pause at any page and resume later. */
 class Copy {

@@ -1,21 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, vi } from 'vitest';
+import { expect, vi } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { checkContents } from '../../src/checks/contents.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { readLoss } from '../../src/database/postgres/timeline.ts';
 import { recordPromotion, recover } from '../../src/recovery/recover.ts';
-import { startStandbyPair, type StandbyPair } from '../support/cluster/standby-pair.ts';
+import { startStandbyPair } from '../support/cluster/standby-pair.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { change, makeLostChanges, makeOtherChanges, readEventTimes } from './lost-changes.ts';
 
 const test = testWith('postgresql');
 
-let pair: StandbyPair;
-beforeAll(async () => {
-  pair = await startStandbyPair();
-}, 60_000);
-afterAll(() => pair.close());
+const pair = forAllTests(startStandbyPair);
 
 test('after a promotion that lost changes, with new ones at the same timestamps, a revoked key is refused within a second and a lost release is not served, the log names the loss, and pds check reports it until pds recover', async () => {
   const { key, client, primary, standby, name, database, service } = pair;

@@ -1,28 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { issueKey, listKeys, revokeKey } from '../../src/access/key-admin.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { ROLE } from '../support/cluster/postgres.ts';
 import { startServicePart } from '../support/cluster/service.ts';
-import { startStandbyPair, type StandbyPair } from '../support/cluster/standby-pair.ts';
+import { startStandbyPair } from '../support/cluster/standby-pair.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { findInstalledPrograms } from '../support/postgres/postgres-programs.ts';
 import { contract, publishLines, solicitation } from '../support/publishing.ts';
 import { Copy, KINDS } from '../sync/copy.ts';
 
 const test = testWith('postgresql');
 
-let pair: StandbyPair;
 let settings: { PDS_DATABASE_URL: string };
 
-beforeAll(async () => {
-  pair = await startStandbyPair();
+const pair = forAllTests(startStandbyPair);
+beforeAll(() => {
   settings = { PDS_DATABASE_URL: pair.url };
 }, 60_000);
-afterAll(() => pair.close());
 
 /** The client that the copies use. */
 let asked: Client;

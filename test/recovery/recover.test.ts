@@ -1,9 +1,10 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { beforeEach, expect, inject, test } from 'vitest';
 import { writeAuditEntry } from '../../src/database/audit.ts';
 import { readTraces, recover } from '../../src/recovery/recover.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
@@ -12,10 +13,8 @@ import { startService, type TestService } from '../support/service.ts';
 const KINDS = ['contracts', 'suppliers', 'solicitations'] as const;
 const DAY_MS = 86_400_000;
 
-let service: TestService;
-
-beforeEach(async () => {
-  service = await withImportDirectory(SMALL_CATALOG, (directory) =>
+const service = forEachTest(() =>
+  withImportDirectory(SMALL_CATALOG, (directory) =>
     startService({
       directories: [directory],
       clock: Date.now,
@@ -24,7 +23,9 @@ beforeEach(async () => {
         { name: 'a', leadEntities: ['le_a'] },
       ],
     }),
-  );
+  ),
+);
+beforeEach(async () => {
   // Some records of every kind get their `updated_at` from the first import, some from a later one.
   await publishLines(service.database, {
     suppliers: [{ ...supplier('sup_1'), name: 'Renamed' }],
@@ -32,7 +33,6 @@ beforeEach(async () => {
   });
   await service.noticeChanges();
 });
-afterEach(() => service.close());
 
 interface Synced {
   ids: string[];

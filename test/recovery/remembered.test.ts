@@ -1,21 +1,19 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { inTransaction } from '../../src/database/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 
 const PATHS = ['/v1/contracts', '/v1/contracts?q=ctr', '/v1/contracts/ctr_1'];
 
-let service: TestService;
-
-beforeEach(async () => {
-  service = await withImportDirectory(SMALL_CATALOG, (directory) =>
+const service = forEachTest(() =>
+  withImportDirectory(SMALL_CATALOG, (directory) =>
     startService({ directories: [directory], clock: Date.now, partners: [{ name: 'all', everything: true }] }),
-  );
-});
-afterEach(() => service.close());
+  ),
+);
 
 /** Simulates what `pds serve` sees if the last change was lost, and replaced by another, between two polls. */
 async function replaceLastChange(revokedKeyId: string): Promise<void> {

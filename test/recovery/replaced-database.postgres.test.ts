@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
-import { createTestDatabase, onServer, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest, onServer } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServingOf, MAIN, type Serving } from '../support/serving-process.ts';
@@ -11,7 +11,6 @@ import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import { change, makeLostChanges, makeOtherChanges, readEventTimes } from './lost-changes.ts';
 
 /** A database on this run's server, reached directly and through the proxy. */
-let made: TestDatabase;
 let name: string;
 let proxy: TcpProxy;
 let serving: Serving | null;
@@ -27,8 +26,8 @@ function urlOf(database: string, port?: number): string {
   return url.href;
 }
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  made = await createTestDatabase();
   name = new URL(databaseUrlOf(made.config)).pathname.slice(1);
   await publishLines(made.database, SMALL_CATALOG);
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
@@ -46,7 +45,6 @@ afterEach(async () => {
   await proxy.close();
   for (const database of ['lost', 'other', 'replica'])
     await onServer(`drop database if exists ${name}_${database} with (force)`);
-  await made.drop();
 });
 
 async function serve(replicaUrl: string): Promise<Client> {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { changeCatalog } from '../../src/database/catalog-change.ts';
@@ -15,7 +15,7 @@ import { listKeptReleases, rollback, type Rollback } from '../../src/recovery/ro
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf, runPdsSignalled } from '../commands/run-pds.ts';
 import { dataOf } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { becomeLaterVersion } from '../support/schema/later-version.ts';
 import { startService } from '../support/service.ts';
@@ -23,13 +23,11 @@ import { lockImports } from '../support/stored-catalog.ts';
 
 const clock = Date.now;
 
-let made: TestDatabase;
 let database: OpenDatabase;
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   ({ database } = made);
 });
-afterEach(() => made.drop());
 
 const publishName = (name: string, opened = database) => publishLines(opened, { coops: [{ id: 'co_x', name }] });
 

@@ -1,21 +1,21 @@
 import { cpSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { backUpBeside } from '../../src/recovery/backup.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { SMALL_CATALOG } from '../support/publishing.ts';
 import { importBefore, runBefore } from '../support/schema/version-before.ts';
-import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
+import { createSqliteFiles } from '../support/sqlite-files.ts';
 import { VERSION_BEFORE } from '../upgrade/version-before.ts';
 import { activePartners, cityNames } from './backed-up.ts';
 
-let files: SqliteFiles;
 let url: string;
 let backupOfBefore: string;
 let pristine: string;
+const files = forAllTests(createSqliteFiles);
 beforeAll(async () => {
-  files = createSqliteFiles();
   url = databaseUrlOf({ engine: 'sqlite', path: files.path });
   backupOfBefore = join(files.folder, 'backup');
   pristine = join(files.folder, 'pristine');
@@ -24,7 +24,6 @@ beforeAll(async () => {
   await runBefore(url, 'backup', backupOfBefore);
   cpSync(dirname(files.path), pristine, { recursive: true });
 });
-afterAll(() => files.remove());
 
 beforeEach(() => {
   rmSync(dirname(files.path), { recursive: true });

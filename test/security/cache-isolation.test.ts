@@ -1,17 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { HttpResponse, GetOptions } from '../support/client.ts';
 import { SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService({
-    catalog: SMALL_CATALOG,
-    partners: [{ name: 'all', everything: true }, { name: 'a', leadEntities: ['le_a'] }, { name: 'nothing' }],
-  });
+const service = serviceForAllTests({
+  catalog: SMALL_CATALOG,
+  partners: [{ name: 'all', everything: true }, { name: 'a', leadEntities: ['le_a'] }, { name: 'nothing' }],
 });
-afterAll(() => service.close());
 
 const PATHS = [
   ...['contracts', 'suppliers', 'solicitations', 'lead-entities', 'coops'].map((kind) => `/v1/${kind}`),

@@ -1,14 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { composeKey, digestOf, issueKeyText } from '../../src/access/keys.ts';
 import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { createTestApp } from '../http/test-app.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 
-let service: TestApp;
-
-beforeEach(async () => {
-  service = await createTestApp();
-});
-afterEach(() => service.close());
+const service = forEachTest(createTestApp);
 
 async function send(key: string, remoteAddress = '192.0.2.1'): Promise<{ status: number; body: string }> {
   const { statusCode, payload } = await service.app.inject({

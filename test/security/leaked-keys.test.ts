@@ -2,20 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { composeKey, findKeys, issueKeyText, LEAKED_KEY, parseKey } from '../../src/access/keys.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 
-let made: TestDatabase;
-
-beforeAll(async () => {
-  made = await createTestDatabase();
-  await createPartner(made.database, Date.now, 'acme', { everything: true });
-});
-afterAll(() => made.drop());
+const made = databaseForAllTests();
+beforeAll(() => createPartner(made.database, Date.now, 'acme', { everything: true }));
 
 /** The expression that SECURITY.md gives for secret scanners. */
 function documentedExpression(): RegExp {

@@ -7,10 +7,10 @@ import { sql } from 'kysely';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { getAdmin } from '../support/process/administrator.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 import { createClient, type Client } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -25,15 +25,14 @@ const REDIS_PASSWORD = 'hunter2-of-redis';
 /** Another service's key, sent by mistake. */
 const FOREIGN_KEY = `pds_test_a1b2c3d4_${'F0reignSecret'.repeat(4).slice(0, 44)}`;
 
-let made: TestDatabase;
 let folder: string;
 let settings: Record<string, string>;
 /** Everything collected, by source. */
 let seen: Map<string, string>;
 let key: string;
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   folder = mkdtempSync(join(tmpdir(), 'pds-leaks-'));
   settings = {
@@ -54,10 +53,7 @@ afterEach(() => {
     }
   }
 });
-afterAll(async () => {
-  await made.drop();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The test's server accepts any password. */
 function withPassword(address: string): string {

@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestApp, type TestApp } from '../http/test-app.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { createTestApp } from '../http/test-app.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, type RawResponse } from '../support/network/raw-http.ts';
 
-let service: TestApp;
 let port: number;
 let key: string;
 
+const service = forAllTests(createTestApp);
 beforeAll(async () => {
-  service = await createTestApp();
   port = await service.listen();
   key = `Authorization: Bearer ${service.key}\r\n`;
 });
-afterAll(() => service.close());
 
 async function exchange(bytes: string): Promise<RawResponse[]> {
   return parseResponses(await exchangeBytes(port, [bytes]));

@@ -9,6 +9,7 @@ import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { recordTimeline } from '../../src/database/postgres/timeline.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
+import { forAllTests, forEachTest } from './lifetimes.ts';
 import { databaseUrl, TEMPLATE_DATABASE } from './postgres.ts';
 
 /** A test's own database. The caller must drop it, for example by `await using`. */
@@ -24,6 +25,12 @@ export interface TestDatabase extends AsyncDisposable {
 export function createTestDatabase(): Promise<TestDatabase> {
   return createDatabaseOf(inject('engine'));
 }
+
+/** A new, migrated database before each test, dropped afterwards. */
+export const databaseForEachTest = (): TestDatabase => forEachTest(createTestDatabase);
+
+/** A new, migrated database for all tests of the file or `describe`. */
+export const databaseForAllTests = (): TestDatabase => forAllTests(createTestDatabase);
 
 /** A new, migrated database of the given engine; PostgreSQL only in the project `postgres`. */
 export async function createDatabaseOf(engine: Engine): Promise<TestDatabase> {

@@ -15,6 +15,7 @@ import { listSources } from '../../src/publishing/read/source.ts';
 import type { PublishedDirectory } from '../model/model.ts';
 import { createClient, listAllPages, type HttpResponse, type Get } from './client.ts';
 import { createDatabaseOf, type TestDatabase } from './database.ts';
+import { forAllTests, forEachTest } from './lifetimes.ts';
 import { makePartner, type PartnerSetup, type TestPartner } from './partners.ts';
 import { publishLines, type ImportLines } from './publishing.ts';
 
@@ -115,6 +116,16 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
     startOther: (own = {}) => startProcess(all, made, clock, { ...setup, ...own }),
     close: () => all.disposeAsync(),
   };
+}
+
+/** Starts the service before each test, and closes it afterwards. */
+export function serviceForEachTest(setup?: ServiceSetup, timeoutMs?: number): TestService {
+  return forEachTest(() => startService(setup), timeoutMs);
+}
+
+/** Starts the service for all tests of the file or `describe`. */
+export function serviceForAllTests(setup?: ServiceSetup, timeoutMs?: number): TestService {
+  return forAllTests(() => startService(setup), timeoutMs);
 }
 
 /** Starts a server on a database, and adds its end to `opened`. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import {
   contract,
@@ -9,27 +9,25 @@ import {
   type ImportLines,
 } from '../support/publishing.ts';
 import { idsOf } from '../support/client.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest, startService } from '../support/service.ts';
 
-let service: TestService;
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 1_000);
 let since: Record<string, string>;
 
+const service = serviceForEachTest({
+  catalog: { ...SMALL_CATALOG, suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_idle')] },
+  clock,
+  partners: [
+    { name: 'all', everything: true },
+    { name: 'a', leadEntities: ['le_a'] },
+    { name: 'x', coops: ['co_x'] },
+  ],
+});
 beforeEach(async () => {
-  service = await startService({
-    catalog: { ...SMALL_CATALOG, suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_idle')] },
-    clock,
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'a', leadEntities: ['le_a'] },
-      { name: 'x', coops: ['co_x'] },
-    ],
-  });
   since = {};
   for (const partner of ['all', 'a', 'x']) await sync(partner, 'suppliers');
 });
-afterEach(() => service.close());
 
 const importLines = (lines: ImportLines) => publishLines(service.database, lines, { clock });
 

@@ -1,28 +1,23 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { revoke } from '../../src/access/grant-admin.ts';
 import { revokeKey } from '../../src/access/key-admin.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import type { HttpResponse } from '../support/client.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest } from '../support/service.ts';
 
 const CLIENTS = 8;
 
 /** Half a second until the revision is polled, and the rest for the read. */
 const MAX_STALE_MS = 1_000;
 
-let service: TestService;
-
-beforeEach(async () => {
-  service = await startService({
-    catalog: SMALL_CATALOG,
-    clock: Date.now,
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'a', leadEntities: ['le_a'] },
-    ],
-  });
+const service = serviceForEachTest({
+  catalog: SMALL_CATALOG,
+  clock: Date.now,
+  partners: [
+    { name: 'all', everything: true },
+    { name: 'a', leadEntities: ['le_a'] },
+  ],
 });
-afterEach(() => service.close());
 
 /** After sixty failed authentications, an address gets 429. */
 const isRefused = (status: number): boolean => status === 401 || status === 429;

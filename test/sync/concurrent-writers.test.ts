@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 import { Copy, KINDS } from './copy.ts';
 import { firstCatalog, LEAD_ENTITIES, PARTNERS, startWriter } from './writer-process.ts';
 
 const ROUNDS = 60;
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService({
-    catalog: firstCatalog(),
-    clock: Date.now,
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'some', leadEntities: LEAD_ENTITIES.slice(0, 2) },
-      { name: 'few' },
-    ],
-  });
+const service = serviceForAllTests({
+  catalog: firstCatalog(),
+  clock: Date.now,
+  partners: [
+    { name: 'all', everything: true },
+    { name: 'some', leadEntities: LEAD_ENTITIES.slice(0, 2) },
+    { name: 'few' },
+  ],
 });
-afterAll(() => service.close());
 
 test('a sync misses nothing that changed or became visible during concurrent imports and grants', async () => {
   const database = service.databaseConfig;

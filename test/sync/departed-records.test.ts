@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
 import { insertRows } from '../../src/database/rows.ts';
 import type { DepartureRow } from '../../src/database/tables.ts';
 import { ListedDepartures } from '../../src/paging/departed-records.ts';
+import { serviceForAllTests } from '../support/service.ts';
 import { takeSnapshot } from '../support/snapshots.ts';
 import { numberOfRuns } from '../support/runs.ts';
-import { startService, type TestService } from '../support/service.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 
 /** Release n is event 2 n; grants and watermarks are at any event. */
@@ -16,15 +16,12 @@ const timestampOf = (event: number): string => new Date(Date.UTC(2026, 0, 1) + e
 const KINDS = ['contracts', 'suppliers'] as const;
 const OWNERS = ['everything', 'lead_entity:le_a', 'lead_entity:le_b', 'coop:le_a', 'coop:co_x'];
 
-let service: TestService;
-
+const service = serviceForAllTests();
 beforeAll(async () => {
-  service = await startService();
   const { database } = service;
   const releases = RELEASES.map((number) => ({ number, at: timestampOf(2 * number) }));
   await changeStored(database, (stored) => insertRows(stored, 'catalog.releases', releases));
 });
-afterAll(() => service.close());
 
 async function store(rows: readonly DepartureRow[]): Promise<void> {
   await changeStored(service.database, async (stored) => {

@@ -1,31 +1,29 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest } from '../support/service.ts';
 import { getChanges, idInCursor, insertDepartures, type FeedPage } from './feed-copy.ts';
 
-let service: TestService;
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 10_000);
 /** A watermark of each partner, before the changes that a test makes. */
 let watermarks: Record<string, string>;
 
+const service = serviceForEachTest({
+  catalog: SMALL_CATALOG,
+  clock,
+  partners: [
+    { name: 'all', everything: true },
+    { name: 'a', leadEntities: ['le_a'] },
+    { name: 'ax', leadEntities: ['le_a'], coops: ['co_x'] },
+  ],
+});
 beforeEach(async () => {
-  service = await startService({
-    catalog: SMALL_CATALOG,
-    clock,
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'a', leadEntities: ['le_a'] },
-      { name: 'ax', leadEntities: ['le_a'], coops: ['co_x'] },
-    ],
-  });
   watermarks = {};
   for (const name of ['all', 'a', 'ax']) {
     const { meta } = await getChanges(service.get, service.partner(name).key, {});
     watermarks[name] = meta?.watermark ?? '';
   }
 });
-afterEach(() => service.close());
 
 const numbered = (prefix: string, count: number): string[] =>
   Array.from({ length: count }, (_, number) => `${prefix}_${String(number).padStart(5, '0')}`);

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { recover } from '../../src/recovery/recover.ts';
 import { makePartner, type TestPartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
-import { startService, type ServingProcess, type TestService } from '../support/service.ts';
+import { serviceForAllTests, type ServingProcess } from '../support/service.ts';
 import { FeedCopy, idInCursor } from './feed-copy.ts';
 import {
   apply,
@@ -31,7 +31,6 @@ const DAY_MS = 86_400_000;
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 10_000);
 
-let service: TestService;
 let processes: readonly ServingProcess[];
 let partners = 0;
 
@@ -217,12 +216,11 @@ async function publishAll(lines: Lines, removalsDays?: number): Promise<void> {
   );
 }
 
+const service = serviceForAllTests({ clock, isPolling: false, blockSize: 4, partners: [{ name: 'first' }] });
 beforeAll(async () => {
-  service = await startService({ clock, isPolling: false, blockSize: 4, partners: [{ name: 'first' }] });
   const others = Array.from({ length: PROCESSES - 1 }, () => service.startOther());
   processes = [service, ...(await Promise.all(others))];
 });
-afterAll(() => service.close());
 
 test('a copy that follows the feed has exactly what is visible, and its numbers; no removal is one that it could not know', async () => {
   await fc.assert(

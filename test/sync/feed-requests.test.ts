@@ -1,21 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { setPartner } from '../../src/access/partner-admin.ts';
 import { SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests, startService } from '../support/service.ts';
 import { FeedCopy } from './feed-copy.ts';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService({
-    catalog: SMALL_CATALOG,
-    partners: [
-      { name: 'a', leadEntities: ['le_a'] },
-      { name: 'suppliers-only', everything: true, kinds: ['suppliers'] },
-    ],
-  });
+const service = serviceForAllTests({
+  catalog: SMALL_CATALOG,
+  partners: [
+    { name: 'a', leadEntities: ['le_a'] },
+    { name: 'suppliers-only', everything: true, kinds: ['suppliers'] },
+  ],
 });
-afterAll(() => service.close());
 
 test.each([
   ['kinds=coops', 'Parameter "kinds" must name different kinds of contracts, solicitations, suppliers'],

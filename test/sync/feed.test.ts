@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { encodeCursor, readCursorSecret } from '../../src/http/request/page-parameters.ts';
@@ -12,10 +12,9 @@ import {
   supplier,
   type ImportLines,
 } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest } from '../support/service.ts';
 import { FeedCopy, getChanges, type FeedPage } from './feed-copy.ts';
 
-let service: TestService;
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 10_000);
 const DAY_MS = 86_400_000;
@@ -26,23 +25,22 @@ const CATALOG = {
   suppliers: [...SMALL_CATALOG.suppliers, supplier('sup_idle')],
 } as const;
 
+const service = serviceForEachTest({
+  catalog: CATALOG,
+  clock,
+  partners: [
+    { name: 'all', everything: true },
+    { name: 'a', leadEntities: ['le_a'] },
+    { name: 'x', coops: ['co_x'] },
+  ],
+});
 beforeEach(async () => {
-  service = await startService({
-    catalog: CATALOG,
-    clock,
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'a', leadEntities: ['le_a'] },
-      { name: 'x', coops: ['co_x'] },
-    ],
-  });
   copies = {};
   for (const name of ['all', 'a', 'x']) {
     copies[name] = new FeedCopy(service.partner(name).key);
     await changes(name);
   }
 });
-afterEach(() => service.close());
 
 const publish = (lines: ImportLines) => publishLines(service.database, lines, { clock });
 /** SQLite keeps the events of the last two catalogs. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { grant, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
@@ -15,7 +15,7 @@ import { readSince } from '../../src/paging/since.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
 import { listKeptReleases, rollback } from '../../src/recovery/rollback.ts';
 import { addMilliseconds, DAY_MS, EPOCH, formatTimestamp } from '../../src/timestamp.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { takeSnapshot } from '../support/snapshots.ts';
 import { changeStored } from '../support/stored-catalog.ts';
@@ -27,19 +27,17 @@ import * as rules from './log-rules.ts';
 const PARTNERS = ['p', 'q'] as const;
 const LEEWAY_MS = 5_000;
 
-let made: TestDatabase;
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 10_000);
 let published = 0;
 /** Every event that was ever in the log. */
 const seen = new Map<string, rules.LogEvent>();
 
+const made = databaseForAllTests();
 beforeAll(async () => {
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG, { clock });
   for (const name of PARTNERS) await createPartner(made.database, clock, name, { everything: false });
 });
-afterAll(() => made.drop());
 
 const name = fc.constantFrom(...PARTNERS);
 const type = <const T extends string>(...types: T[]) => ({ type: fc.constantFrom(...types) });

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { contract, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
 /** As many records as cost two requests. */
 const CONTRACTS = 2_001;
@@ -14,13 +15,12 @@ const CATALOG = {
   solicitations: [],
 };
 
-let service: TestService;
 /** How many statements a request has run, and what to do before one of them. */
 let statements = 0;
 let beforeStatement: (number: number) => Promise<unknown> | undefined = () => undefined;
 
-beforeAll(async () => {
-  service = await startService({
+const service = forAllTests(() =>
+  startService({
     catalog: CATALOG,
     clock,
     partners: [{ name: 'a', leadEntities: ['le_a'] }],
@@ -36,9 +36,8 @@ beforeAll(async () => {
         return database.readTexts(...query);
       },
     }),
-  });
-}, 60_000);
-afterAll(() => service.close());
+  }),
+);
 
 const GRANTS = { everything: false, leadEntities: ['le_b'], coops: [] };
 

@@ -2,24 +2,20 @@ import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { startRecording, writtenRequests, type Recording } from './recording.ts';
 
 const NOBODY = 65_534;
 
-let made: TestDatabase;
 let recording: Recording;
 let path: string;
 
-beforeEach(async () => {
-  made = await createTestDatabase();
+const made = databaseForEachTest();
+beforeEach(() => {
   path = made.config.engine === 'sqlite' ? made.config.path : '';
   recording = startRecording(made.config);
 });
-afterEach(async () => {
-  await recording.close();
-  await made.drop();
-});
+afterEach(() => recording.close());
 
 test("while another process locks the database's file, requests are counted without waiting", async () => {
   const { recorder, count } = recording;

@@ -1,20 +1,16 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { afterEach, describe, expect, inject, test } from 'vitest';
 import { startRecording, writtenRequests, writtenUsage, type Recording } from './recording.ts';
+import { databaseForEachTest } from '../support/database.ts';
 
 const DAY_MS = 86_400_000;
 const NOON_MS = Date.parse('2026-04-15T12:00:00.000Z');
 
-let made: TestDatabase;
 const recordings: Recording[] = [];
 
-beforeEach(async () => {
-  made = await createTestDatabase();
-});
+const made = databaseForEachTest();
 afterEach(async () => {
   for (const recording of recordings.splice(0)) await recording.close();
-  await made.drop();
 });
 
 function record(options?: Parameters<typeof startRecording>[1]): Recording {
