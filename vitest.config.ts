@@ -39,7 +39,7 @@ const ONLY_IN_ALL = [
   // Request every list and listing record by record, or wait for a key to end.
   'client/test/{cache,key-expiry,streams}.test.ts',
   // Sync with many clients while several processes write.
-  'test/sync/{clients-without-watermarks,concurrent-writers,mirrors}.test.ts',
+  'test/sync/{clients-without-watermarks,mirrors}.test.ts',
   // Import thousands of records.
   'test/publishing/large-import.test.ts',
   // Starts services, and stops them under load.
@@ -56,9 +56,8 @@ const ONLY_AT_NIGHT = [
   'client/test/package.test.ts',
   // Waits for minutes, as a mirror does whose limit is used up.
   'client/test/mirror/waiting.test.ts',
-  // Disturb whole clusters ten times.
+  // Disturbs a whole cluster ten times.
   'test/cluster/patroni.postgres.test.ts',
-  'test/cluster/cluster.postgres.test.ts',
   // Installs a cluster on three hosts, loses one, and waits for HAProxy's connections to end.
   'test/operating/three-hosts.alone.test.ts',
   // Steps the clocks of processes, and waits for minutes to end.
@@ -138,7 +137,7 @@ const ON_POSTGRES = [
   'test/operating/faults.test.ts',
   'test/recovery/lost-history.test.ts',
   'test/security/additional-columns.test.ts',
-  'test/sync/{concurrent-writers,mirrors}.test.ts',
+  'test/sync/{clients-without-watermarks,mirrors}.test.ts',
 ];
 
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */

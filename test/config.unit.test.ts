@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../src/config.ts';
+import { newFolder } from './support/new-folder.ts';
 
 test('the default settings are for development: a SQLite file, reachable from this machine only', () => {
   expect(readConfig({ PATH: '/bin' })).toEqual({
@@ -108,8 +108,7 @@ test('a removed setting is refused, and its replacement named', () => {
 });
 
 describe('a setting that can hold a password can be in a file:', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-secrets-'));
-  afterAll(() => rmSync(folder, { recursive: true }));
+  const folder = newFolder();
 
   /** The path of a new file. */
   function fileOf(contents: string): string {

@@ -1,5 +1,3 @@
-import { AssertionError } from 'node:assert';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
@@ -15,6 +13,7 @@ import { inTransaction } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { timeUntil } from '../support/time-until.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -49,16 +48,6 @@ const CREATED_AT = '2026-06-01T12:00:00.000Z';
 
 async function newKey(environment: 'live' | 'test' = 'test', lifetimeMs: number | null = null): Promise<string> {
   return (await issueKey(made.database, clock, 'acme', { environment, lifetimeMs })).key;
-}
-
-/** Waits until the directory returns something else; returns how long that took in milliseconds. */
-async function timeUntil(isChanged: () => Promise<boolean>): Promise<number> {
-  const from = performance.now();
-  while (!(await isChanged())) {
-    if (performance.now() - from > 5_000) throw new AssertionError({ message: 'nothing changed in 5 s' });
-    await sleep(5);
-  }
-  return performance.now() - from;
 }
 
 describe('a key', () => {

@@ -1,11 +1,7 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { MINIMUM } from '../../bench/candidates/baselines.ts';
 import { SERVICE_NAMES } from '../../bench/candidates/service.ts';
-import { describeMachine } from '../../bench/machine/description.ts';
-import { Recorder, ResultsStore, type Results, type Thoroughness } from '../../bench/measure/results.ts';
+import { type Results, type Thoroughness } from '../../bench/measure/results.ts';
 import { compare } from '../../bench/report/comparison.ts';
 import { Figures } from '../../bench/report/figures.ts';
 import type { Subject } from '../../bench/report/subject.ts';
@@ -48,22 +44,4 @@ test('a sentence names who is ahead of the service first, by the ratio of the me
 
 test('a table of which nothing was measured has no sentence', () => {
   expect(compare(figuresOf({ [SERVICE_NAMES.sqlite]: [1] }), SUBJECT)).toBeNull();
-});
-
-test('a resumed run skips only what was measured as thoroughly on the same machine', () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'bench-results-')), 'results.json');
-  const machine = describeMachine('18.0');
-  const before = new ResultsStore(file);
-  before.beginOn(machine);
-  before.put('list', 10_000, THOROUGHNESS, new Recorder({ isSmoke: false }));
-
-  const resumed = new ResultsStore(file);
-  resumed.beginOn(machine);
-  expect(resumed.has('list', 10_000, THOROUGHNESS)).toBe(true);
-  expect(resumed.has('list', 100_000, THOROUGHNESS)).toBe(false);
-  expect(resumed.has('list', 10_000, { ...THOROUGHNESS, rounds: 5 })).toBe(false);
-
-  const onAnother = new ResultsStore(file);
-  onAnother.beginOn({ ...machine, cpu: 'another' });
-  expect(onAnother.results.parts).toEqual([]);
 });

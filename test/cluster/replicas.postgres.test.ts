@@ -6,7 +6,8 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
 import { addMilliseconds } from '../../src/timestamp.ts';
-import { createClient, type HttpResponse, type Client } from '../support/client.ts';
+import { createClient, idsOf, nextCursorOf, type HttpResponse, type Client } from '../support/client.ts';
+import { startPgBouncer } from '../support/cluster/pgbouncer.ts';
 import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from '../support/cluster/postgres.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { startTcpProxy } from '../support/network/tcp-proxy.ts';
@@ -63,18 +64,10 @@ afterEach(async () => {
   }
 });
 
-async function list(
-  path: string,
-): Promise<{ ids: string[]; cursor: string | null; watermark: string; response: HttpResponse }> {
+async function list(path: string): Promise<{ ids: string[]; watermark: string; response: HttpResponse }> {
   const response = await client.get(path, { key });
   expect(response.status, response.body).toBe(200);
-  const { data, meta } = JSON.parse(response.body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
-  return {
-    ids: data.map(({ id }) => id),
-    cursor: meta.next_cursor,
-    watermark: String(response.headers['x-sync-watermark']),
-    response,
-  };
+  return { ids: idsOf(response), watermark: String(response.headers['x-sync-watermark']), response };
 }
 
 /** Returns the watermark of the release. */
@@ -143,8 +136,7 @@ test('a listing that began at the primary continues there while the replica lags
     );
     // The other process knows of the import; this one gets the request before it can.
     const page = await first.get(`/v1/coops?limit=10`, { key });
-    const { meta } = JSON.parse(page.body) as { meta: { next_cursor: string } };
-    const rest = await list(`/v1/coops?limit=100&cursor=${meta.next_cursor}`);
+    const rest = await list(`/v1/coops?limit=100&cursor=${nextCursorOf(page)}`);
     expect(rest.response.headers['x-sync-watermark']).toBe(page.headers['x-sync-watermark']);
     expect(rest.ids.filter((id) => id.startsWith(`listing-${made}-`)).length).toBeGreaterThanOrEqual(20);
   } finally {
@@ -239,6 +231,37 @@ test('behind one address, connections to a replica that lags are left for those 
     await address.close();
   }
 });
+
+testWith('postgresql', 'pgbouncer')(
+  'a service reads through PgBouncer, from the primary and its replica, also after PgBouncer was restarted',
+  async () => {
+    const pgbouncer = await startPgBouncer(workspace, primary, replica);
+    const service = await startServicePart(workspace, pgbouncer.url(), {
+      PDS_REPLICA_URL: pgbouncer.url({ ofReplica: true }),
+    });
+    const other = createClient(service.url);
+    let sent = 0;
+    const isServed = async (): Promise<boolean> =>
+      (await other.get(`/v1/suppliers?q=pooled${made}x${(sent += 1)}`, { key })).status === 200;
+    try {
+      for (const restart of [false, true]) {
+        if (restart) await pgbouncer.restart();
+        await timeUntil(isServed);
+        for (let count = 0; count < 20; count += 1) expect(await isServed()).toBe(true);
+      }
+      const { timestamp } = await publishLines(database, { coops: [{ id: 'co_pooled', name: 'Pooled' }] });
+      const isNewest = async (): Promise<boolean> =>
+        String((await other.get('/v1/coops', { key })).headers['x-sync-watermark']) > String(timestamp);
+      expect(await timeUntil(isNewest)).toBeLessThan(NOTICED_MS);
+      await primary.stop();
+      await timeUntil(isServed);
+    } finally {
+      other.close();
+      await service.stop();
+      await pgbouncer.stop();
+    }
+  },
+);
 
 test('a service refuses a standby as its primary', async () => {
   await using serving = openForServing({ engine: 'postgres', url: otherReplica.url }, null);

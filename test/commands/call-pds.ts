@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { runWords } from '../../src/commands/program.ts';
 import type { Outcome } from './run-pds.ts';
 
@@ -48,4 +49,12 @@ function capture(stream: NodeJS.WriteStream, restored: DisposableStack): () => s
     return true;
   };
   return () => text;
+}
+
+/** The names of all leaf commands, such as `partner create`. */
+export function commandsOf(command: Command, prefix: string[] = []): string[] {
+  return command.commands.flatMap((child) => {
+    const path = [...prefix, child.name()];
+    return child.commands.length > 0 ? commandsOf(child, path) : [path.join(' ')];
+  });
 }

@@ -1,19 +1,21 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createTestDatabase } from '../support/database.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { MAIN } from '../support/serving-process.ts';
-import { runPdsOf, runPdsThrough, type Outcome } from './run-pds.ts';
+import { runPds, runPdsOf, runPdsThrough, type Outcome } from './run-pds.ts';
 
 /** Many processes, on a busy machine. */
 const SLOW = { timeout: 120_000 };
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pds-config-'));
+  folder = newFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs `pds` in the folder. */
 const pds = (words: readonly string[], settings: Record<string, string> = {}): Promise<Outcome> =>
@@ -222,4 +224,30 @@ test('a command that needs no database does not load what accesses it', async ()
   expect(await loadedBy('partner', 'list')).toEqual(['commander', 'kysely', 'pg']);
   expect(await loadedBy('config')).toEqual(['commander']);
   expect(await loadedBy('convert', 'csv', '--sketch', join(folder, 'missing.csv'))).toEqual(['commander']);
+});
+
+test('commands work on the database that the settings file names, or a file that it names', async () => {
+  await using made = await createTestDatabase();
+  const [file, secret] = [join(folder, 'settings'), join(folder, 'secret')];
+  writeFileSync(file, `PDS_DATABASE_URL='${made.settings.PDS_DATABASE_URL}'\n`);
+  expect(await runPds(['--config', file, 'partner', 'create', 'acme', '--everything'], {})).toMatchObject({ code: 0 });
+  writeFileSync(file, `PDS_DATABASE_URL_FILE='${secret}'\n`);
+  writeFileSync(secret, `${made.settings.PDS_DATABASE_URL}\n`);
+  const { code, stdout } = await runPds(['--config', file, 'partner', 'list', '--json'], {});
+  expect(code).toBe(0);
+  expect(stdout).toContain('"acme"');
+  const partners = await made.database.kysely.selectFrom('access.partners').select('name').execute();
+  expect(partners).toEqual([{ name: 'acme' }]);
+});
+
+test('pds check reads a settings file that is a pipe once', SLOW, async () => {
+  await using made = await createTestDatabase();
+  const pipe = join(folder, 'pipe');
+  execFileSync('mkfifo', [pipe]);
+  // Ends a command that waits for the pipe to be written again.
+  const [checked] = await Promise.all([
+    runPdsThrough(['timeout', '60'], ['check', '--config', pipe, '--json'], {}),
+    writeFile(pipe, `PDS_DATABASE_URL='${made.settings.PDS_DATABASE_URL}'\n`),
+  ]);
+  expect(checked).toMatchObject({ code: 0 });
 });

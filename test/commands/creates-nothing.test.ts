@@ -1,9 +1,7 @@
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Command } from 'commander';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
@@ -13,8 +11,9 @@ import { openForCommands } from '../../src/database/open.ts';
 import { discarderOf } from '../../src/recovery/unused-database.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
-import { callPds } from './call-pds.ts';
+import { callPds, commandsOf } from './call-pds.ts';
 import { databaseUrlOf, runPds } from './run-pds.ts';
 
 /** The folder and the settings with which a form of a command is run. */
@@ -38,14 +37,29 @@ const NEXT = /create one with "pds import DIR" or "pds migrate"\. Nothing was cr
 
 /** A command that needs an existing database. */
 const needsDatabase = (...lines: string[]): Form[] => lines.map((line) => ({ line, code: 1, says: NEXT }));
-const wrongUsage = (...lines: string[]): Form[] => lines.map((line) => ({ line, code: 2 }));
+const wrongUsage = (...lines: string[]): Form[] => lines.map((line) => ({ line, code: 2, says: /^(error: |Usage: )/ }));
 
 /** Every command in the forms that only read, or that fail without a database. */
 const FORMS: Readonly<Record<string, readonly Form[]>> = {
   serve: [
-    ...wrongUsage('serve --workers 2', 'serve --port x'),
-    { line: 'serve --demo', code: 1, settings: { PDS_ENVIRONMENT: 'production' } },
-    { line: 'serve', code: 1, settings: { PDS_ADMIN_PORT: '8080', PDS_PORT: '8080' } },
+    ...wrongUsage('serve --workers 2', 'serve --port x', 'serve --port 80000'),
+    {
+      line: 'serve --demo',
+      code: 1,
+      says: /requires PDS_ENVIRONMENT=dev/,
+      settings: { PDS_ENVIRONMENT: 'production' },
+    },
+    {
+      line: 'serve',
+      code: 1,
+      says: /cannot both use 127\.0\.0\.1:8080\. Choose another with PDS_PORT \(or --port\) or PDS_ADMIN_PORT/,
+      settings: { PDS_ADMIN_PORT: '8080', PDS_PORT: '8080' },
+    },
+    {
+      line: 'serve --admin-port USED',
+      code: 1,
+      says: /^error: cannot open the port of the admin server: .*already in use .*PDS_ADMIN_PORT \(or --admin-port\)/m,
+    },
     { line: 'serve --port USED', code: 1, says: /^error: cannot open the port of the API: .*already in use/m },
   ],
   migrate: wrongUsage('migrate now', 'migrate --dry-run'),
@@ -78,7 +92,10 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
     { line: 'convert csv --map NONE --out EMPTY/out', code: 1, says: /cannot be read/ },
     { line: 'convert csv --sketch NONE', code: 1, says: /cannot be read/ },
   ],
-  'partner create': [...wrongUsage('partner create'), { line: 'partner create a/b', code: 1, says: /1 to 64 letters/ }],
+  'partner create': [
+    ...wrongUsage('partner create', 'partner create a b'),
+    { line: 'partner create a/b', code: 1, says: /1 to 64 letters/ },
+  ],
   'partner list': needsDatabase('partner list', 'partner list --json'),
   'partner show': needsDatabase('partner show acme'),
   'partner suspend': needsDatabase('partner suspend acme'),
@@ -87,15 +104,24 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
   'partner delete': [...wrongUsage('partner delete acme'), ...needsDatabase('partner delete acme --yes')],
   'partner grant': [...wrongUsage('partner grant acme'), ...needsDatabase('partner grant acme --everything')],
   'partner revoke': [...wrongUsage('partner revoke acme'), ...needsDatabase('partner revoke acme --everything')],
-  'partner set': [...wrongUsage('partner set acme'), ...needsDatabase('partner set acme --kinds all')],
+  'partner set': [
+    ...wrongUsage('partner set acme', 'partner set acme --kinds contract', 'partner set acme --per-minute 1e3'),
+    ...needsDatabase('partner set acme --kinds all'),
+  ],
   find: [...wrongUsage('find coop', 'find supplier acme'), ...needsDatabase('find coop acme', 'find coop acme --json')],
   explain: [
     ...wrongUsage('explain acme contracts', 'explain acme contract ctr_1'),
     { line: 'explain acme contracts ctr_1', code: 2, says: NEXT },
   ],
-  'key issue': [...wrongUsage('key issue acme --expires-in 0d'), ...needsDatabase('key issue acme')],
+  'key issue': [
+    ...wrongUsage(...['0d', '5', '99999d'].map((span) => `key issue acme --expires-in ${span}`)),
+    ...needsDatabase('key issue acme'),
+  ],
   'key list': [...wrongUsage('key list --expiring x'), ...needsDatabase('key list', 'key list acme --expiring 30d')],
-  'key rotate': [...wrongUsage('key rotate abcdefgh --overlap x'), ...needsDatabase('key rotate abcdefgh')],
+  'key rotate': [
+    ...wrongUsage('key rotate abcdefgh --overlap x', 'key rotate abcdefgh --overlap -1h'),
+    ...needsDatabase('key rotate abcdefgh'),
+  ],
   'key find': [{ line: 'key find', code: 2, says: NEXT }],
   'key revoke': needsDatabase('key revoke abcdefgh'),
   backup: [...wrongUsage('backup'), { line: 'backup NONE/backup', code: 1 }, { line: 'backup EMPTY', code: 1 }],
@@ -115,12 +141,8 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
     { line: '--config NONE config', code: 1, says: /none cannot be read: ENOENT.*Correct --config/ },
     { line: 'import SAMPLE --config BAD/coops.ndjson', code: 1, says: /coops\.ndjson:1: expected NAME=VALUE/ },
   ],
-  check: [
-    ...wrongUsage('check all', 'check --patroni x'),
-    { line: 'check', code: 0 },
-    { line: 'check --full', code: 0 },
-  ],
-  usage: needsDatabase('usage', 'usage acme'),
+  check: [...wrongUsage('check all'), { line: 'check', code: 0 }, { line: 'check --full', code: 0 }],
+  usage: [...wrongUsage('usage --days 1.5'), ...needsDatabase('usage', 'usage acme')],
   roles: needsDatabase('roles'),
   transfer: [...wrongUsage('transfer'), ...needsDatabase('transfer postgres://127.0.0.1:1/pds')],
   completion: [...wrongUsage('completion', 'completion powershell'), { line: 'completion bash', code: 0 }],
@@ -128,14 +150,6 @@ const FORMS: Readonly<Record<string, readonly Form[]>> = {
 };
 
 const engine = inject('engine');
-
-/** The names of all leaf commands, such as `partner create`. */
-function commandsOf(command: Command, prefix: string[] = []): string[] {
-  return command.commands.flatMap((child) => {
-    const path = [...prefix, child.name()];
-    return child.commands.length > 0 ? commandsOf(child, path) : [path.join(' ')];
-  });
-}
 
 const otherServer = createServer();
 let usedPort: number;
@@ -164,7 +178,7 @@ describe('a command that fails leaves an existing database unchanged:', () => {
   afterAll(() => made.drop());
 
   test('partner create, import and key issue', async () => {
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+    const settings = made.settings;
     const rows = () => made.database.kysely.selectFrom('access.events').selectAll().execute();
     const before = await rows();
     for (const words of [
@@ -194,6 +208,7 @@ async function tryOut({ line, code, says, settings = {} }: Form): Promise<void> 
     const before = { files: treeOf(folder), schemas: await readSchemas() };
     const outcome = await (words[0] === 'serve' ? runPds : callPds)(words, { ...common, ...settings });
     expect({ line, code: outcome.code, outcome }).toMatchObject({ line, code });
+    if (code === 2) expect(outcome.stdout).toBe('');
     if (says === NEXT) expect(outcome.stderr).toMatch(NO_DATABASE);
     if (says !== undefined) expect(outcome.stderr).toMatch(says);
     expect({ line, files: treeOf(folder), schemas: await readSchemas() }).toEqual({ line, ...before });
@@ -201,22 +216,17 @@ async function tryOut({ line, code, says, settings = {} }: Form): Promise<void> 
 }
 
 async function withPlace(work: (place: Place, readSchemas: () => Promise<string[]>) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-place-'));
-  const empty = engine === 'postgres' ? await createEmptyDatabase() : null;
-  try {
-    mkdirSync(join(folder, 'empty'));
-    mkdirSync(join(folder, 'sample'));
-    writeFileSync(join(folder, 'sample', 'coops.ndjson'), `${JSON.stringify(SMALL_CATALOG.coops[0])}\n`);
-    mkdirSync(join(folder, 'bad'));
-    writeFileSync(join(folder, 'bad', 'coops.ndjson'), `${JSON.stringify({ id: 'co_1' })}\n`);
-    const url = empty === null ? `sqlite:${join(folder, 'data', 'pds.sqlite')}` : databaseUrlOf(empty.config);
-    const port = String(await findFreePort());
-    const settings = { PDS_DATABASE_URL: url, PDS_PORT: port, PDS_ADMIN_PORT: '0', TMPDIR: folder };
-    await work({ folder, settings }, () => schemasOf(empty));
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-    await empty?.drop();
-  }
+  const folder = newFolder();
+  await using empty = engine === 'postgres' ? await createEmptyDatabase() : null;
+  mkdirSync(join(folder, 'empty'));
+  mkdirSync(join(folder, 'sample'));
+  writeFileSync(join(folder, 'sample', 'coops.ndjson'), `${JSON.stringify(SMALL_CATALOG.coops[0])}\n`);
+  mkdirSync(join(folder, 'bad'));
+  writeFileSync(join(folder, 'bad', 'coops.ndjson'), `${JSON.stringify({ id: 'co_1' })}\n`);
+  const url = empty === null ? `sqlite:${join(folder, 'data', 'pds.sqlite')}` : databaseUrlOf(empty.config);
+  const port = String(await findFreePort());
+  const settings = { PDS_DATABASE_URL: url, PDS_PORT: port, PDS_ADMIN_PORT: '0', TMPDIR: folder };
+  await work({ folder, settings }, () => schemasOf(empty));
 }
 
 function treeOf(folder: string): string[] {
@@ -249,19 +259,13 @@ test('pds diff without a database reports what an import into an empty one would
 });
 
 test('a refused import leaves a database in which another process has created a partner meanwhile', async () => {
-  const made = await createEmptyDatabase();
-  try {
-    const discard = discarderOf(made.config);
-    await made.database.close();
-    await using database = openForCommands(made.config);
-    await migrate(database, Date.now);
-    await createPartner(database, Date.now, 'acme', { everything: true });
-    await database.close();
-    await discard();
-    expect((await runPds(['partner', 'list'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).stdout).toContain(
-      'acme',
-    );
-  } finally {
-    await made.drop();
-  }
+  await using made = await createEmptyDatabase();
+  const discard = discarderOf(made.config);
+  await made.database.close();
+  await using database = openForCommands(made.config);
+  await migrate(database, Date.now);
+  await createPartner(database, Date.now, 'acme', { everything: true });
+  await database.close();
+  await discard();
+  expect((await runPds(['partner', 'list'], made.settings)).stdout).toContain('acme');
 });

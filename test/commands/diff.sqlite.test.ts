@@ -1,7 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { databaseForEachTest } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
@@ -16,25 +13,19 @@ import {
   type ImportLines,
 } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
-import { databaseUrlOf, type Outcome } from './run-pds.ts';
-
-let settings: Record<string, string>;
-let temporary: string;
+import { type Outcome } from './run-pds.ts';
 
 const made = databaseForEachTest();
 beforeEach(async () => {
   await publishLines(made.database, SMALL_CATALOG);
-  temporary = mkdtempSync(join(tmpdir(), 'pds-diff-'));
-  settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), TMPDIR: temporary };
 });
-afterEach(() => rmSync(temporary, { recursive: true, force: true }));
 
 /** Runs `pds` with `DIR` replaced by a directory with these files. */
 function runOn(files: ImportLines, ...words: string[]): Promise<Outcome> {
   return withImportDirectory(files, (directory) =>
     callPds(
       words.map((word) => (word === 'DIR' ? directory : word)),
-      settings,
+      made.settings,
     ),
   );
 }
@@ -115,11 +106,6 @@ describe('pds diff', { timeout: 60_000 }, () => {
     expect(await linesOf('--show', 'all')).toHaveLength(30);
     expect(await linesOf('--show', '0')).toEqual([]);
   });
-
-  test('leaves nothing in the temporary folder', async () => {
-    await runOn(CHANGED, 'diff', 'DIR');
-    expect(readdirSync(temporary)).toEqual([]);
-  });
 });
 
 describe('pds import --replace of less than four fifths of a kind', { timeout: 60_000 }, () => {
@@ -141,7 +127,7 @@ describe('pds import --replace of less than four fifths of a kind', { timeout: 6
     ['y', 0],
   ])('asks on a terminal, and %j ends it with %i (needs python3)', async (typed, code) => {
     const outcome = await withImportDirectory(CUT, (directory) =>
-      runPdsInTerminal(['import', directory, '--replace'], settings, { text: '[y/N]', typed }),
+      runPdsInTerminal(['import', directory, '--replace'], made.settings, { text: '[y/N]', typed }),
     );
     expect(outcome).toMatchObject({ code, output: expect.stringContaining('remove 1 of 2 contracts') as string });
     expect(await contractIds()).toEqual(code === 0 ? ['ctr_1'] : ['ctr_1', 'ctr_2']);
@@ -151,7 +137,7 @@ describe('pds import --replace of less than four fifths of a kind', { timeout: 6
     await makePartner(made.database, Date.now, { name: 'acme', leadEntities: ['le_b'] });
     const moved = { ...CUT, solicitations: [solicitation('sol_1', 1)] };
     const outcome = await withImportDirectory(moved, (directory) =>
-      runPdsInTerminal(['import', directory, '--replace'], settings, { text: '[y/N]', typed: 'y' }),
+      runPdsInTerminal(['import', directory, '--replace'], made.settings, { text: '[y/N]', typed: 'y' }),
     );
     const warning = 'partner acme: it sees no contract, solicitation or supplier any more.';
     expect(outcome).toMatchObject({ code: 0, output: expect.stringContaining(warning) as string });

@@ -6,7 +6,6 @@ import { databaseForAllTests } from '../support/database.ts';
 import { makePartner, type TestPartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
-import { databaseUrlOf } from './run-pds.ts';
 
 let acme: TestPartner;
 let publishedAt: string;
@@ -32,7 +31,7 @@ beforeAll(async () => {
 /** What `pds explain acme …` prints, and its exit code. */
 async function explain(record: string, partner = 'acme'): Promise<{ code: number | null; lines: string[] }> {
   const words = ['explain', partner, ...record.split(' ')];
-  const { code, stdout, stderr } = await callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  const { code, stdout, stderr } = await callPds(words, made.settings);
   expect(stderr).toBe('');
   return { code, lines: stdout.trimEnd().split('\n') };
 }
@@ -87,7 +86,7 @@ test('tells why a partner does not see a record, and what would show it', async 
 });
 
 test('tells what a partner is refused altogether, with all commands that end it', async () => {
-  const pds = (line: string) => callPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  const pds = (line: string) => callPds(line.split(' '), made.settings);
   await suspendPartner(made.database, Date.now, 'acme');
   await pds('partner set acme --kinds suppliers,coops');
   const { code, lines } = await explain('contracts ctr_1');
@@ -127,7 +126,7 @@ test('has the last day with a request for the kind, or for the feed', async () =
 });
 
 test('has all of it as JSON, and exits with 2 if the answer is unknown', async () => {
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+  const settings = made.settings;
   const { code, stdout } = await callPds(['explain', 'acme', 'suppliers', 'sup_4', '--json'], settings);
   expect([code, JSON.parse(stdout)]).toEqual([
     0,

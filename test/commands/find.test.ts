@@ -4,7 +4,7 @@ import { grant } from '../../src/access/grant-admin.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
-import { databaseUrlOf, type Outcome } from './run-pds.ts';
+import { type Outcome } from './run-pds.ts';
 
 const made = databaseForAllTests();
 beforeAll(async () => {
@@ -22,7 +22,7 @@ beforeAll(async () => {
   await grant(made.database, Date.now, 'acme', granted);
 });
 
-const pds = (...words: string[]): Promise<Outcome> => callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+const pds = (...words: string[]): Promise<Outcome> => callPds(words, made.settings);
 
 describe('pds find', { timeout: 120_000 }, () => {
   test('finds by the beginnings of words, by stems, without accents or case, and by the beginning of the id', async () => {

@@ -3,7 +3,7 @@ import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { callPds } from './call-pds.ts';
-import { databaseUrlOf, type Outcome } from './run-pds.ts';
+import { type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -11,7 +11,7 @@ const made = databaseForEachTest();
 beforeEach(() => createPartner(made.database, Date.now, 'acme', { everything: false }));
 
 function pds(...words: string[]): Promise<Outcome> {
-  return callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  return callPds(words, made.settings);
 }
 
 async function pdsJson(...words: string[]): Promise<Record<string, unknown>> {

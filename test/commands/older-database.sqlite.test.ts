@@ -1,10 +1,8 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
 import { basename, join } from 'node:path';
-import type { Command } from 'commander';
 import { afterEach, beforeAll, afterAll, beforeEach, expect, test, vi } from 'vitest';
 import { importDirectory } from '../../src/commands/actions/import.ts';
 import { migrateDatabase } from '../../src/commands/actions/database.ts';
@@ -22,8 +20,9 @@ import { printedBy } from '../support/printed.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { becomeLaterVersion, CURRENT_NUMBERS, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { startServing } from '../support/serving-process.ts';
-import { callPds } from './call-pds.ts';
+import { callPds, commandsOf } from './call-pds.ts';
 import { runPds } from './run-pds.ts';
 
 /** The commands that refuse a database of the version before, with arguments. This process is the version after this one. */
@@ -66,14 +65,13 @@ afterAll(async () => {
 });
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pds-older-'));
+  folder = newFolder();
   copyTo(folder);
 });
 afterEach(() => {
   vi.restoreAllMocks();
   vi.unstubAllEnvs();
   process.exitCode = 0;
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const NAMES = ['pds.sqlite', 'pds.sqlite-wal'];
@@ -101,13 +99,6 @@ function backupsIn(place: string): string[] {
 function schemaInBackup(place: string): BackupManifest['schema'] {
   const [backup = ''] = backupsIn(place);
   return (JSON.parse(readFileSync(join(place, backup, 'backup.json'), 'utf8')) as BackupManifest).schema;
-}
-
-function commandsOf(command: Command, prefix: string[] = []): string[] {
-  return command.commands.flatMap((child) => {
-    const path = [...prefix, child.name()];
-    return child.commands.length > 0 ? commandsOf(child, path) : [path.join(' ')];
-  });
 }
 
 test('every command is known to refuse an older database, or not to need its schema', () => {

@@ -1,13 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readSettingsFile } from '../../src/commands/output/settings-file.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'pds-syntax-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 
 const file = join(folder, 'settings');
 

@@ -1,15 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { formatDuration } from '../../src/commands/output/progress.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { MAIN } from './run-pds.ts';
 
 const ESCAPE = '\u001b[';
@@ -17,13 +15,12 @@ const ESCAPE = '\u001b[';
 let folder: string;
 let settings: Record<string, string>;
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'pds-terminal-'));
+  folder = newFolder();
   settings = {
     ...{ PATH: process.env['PATH'] ?? '', TERM: 'xterm-256color', PDS_DATABASE_URL: `sqlite:${folder}/pds.sqlite` },
     ...{ PDS_PORT: String(await findFreePort()), PDS_ADMIN_PORT: '0' },
   };
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 interface Terminal {
   /** Everything shown so far. */

@@ -1,37 +1,24 @@
-import { Writable } from 'node:stream';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { grant } from '../../src/access/grant-admin.ts';
-import { createPartner } from '../../src/access/partner-admin.ts';
-import { showAudit } from '../../src/commands/actions/reports.ts';
-import type { CommandContext } from '../../src/commands/context.ts';
-import { createOutput } from '../../src/commands/output/output.ts';
-import { list, show } from '../../src/commands/actions/partner.ts';
-import { readConfig } from '../../src/config.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { databaseForEachTest } from '../support/database.ts';
-import { publishLines } from '../support/publishing.ts';
-import { commandingText, commandsIn } from '../support/process/terminal-text.ts';
+import { newFolder } from '../support/new-folder.ts';
+import { commandsIn } from '../support/process/terminal-text.ts';
 import { callPds } from './call-pds.ts';
-import { databaseUrlOf, type Outcome } from './run-pds.ts';
+import { type Outcome } from './run-pds.ts';
 
 /** Clears the screen, sets the window title, and forges a row. */
 const HOSTILE = 'City\u001b[2J\u001b]0;owned\u0007\nle_z  2026-01-01T00:00:00.000Z  Forged\u202e\u2028\u009b31m\u200b';
-
-const NAMES = 60;
 
 let folder: string;
 
 const made = databaseForEachTest();
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pds-hostile-'));
+  folder = newFolder();
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function pds(words: readonly string[], settings: Record<string, string> = {}): Promise<Outcome> {
-  return callPds(words, { PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings });
+  return callPds(words, { ...made.settings, ...settings });
 }
 
 /** The lines of an output; asserts that it has no terminal control sequences. */
@@ -39,42 +26,6 @@ function linesOf(text: string): string[] {
   expect(commandsIn(text)).toEqual([]);
   return text.split('\n').slice(0, -1);
 }
-
-test('tables have one line per row, whatever names were imported', async () => {
-  const { database } = made;
-  const names = fc.sample(commandingText, NAMES);
-  const coops = names.map((name, index) => ({ id: `co_${index}`, name }));
-  await publishLines(database, { coops }, { directory: HOSTILE });
-  await createPartner(database, Date.now, 'acme', { everything: false });
-  const ids = coops.map(({ id }) => id);
-  await grant(database, Date.now, 'acme', { everything: false, leadEntities: [], coops: ids });
-  let text = '';
-  const stream = new Writable({
-    write(chunk, _, done) {
-      text += String(chunk);
-      done();
-    },
-  });
-  const context = (isJson: boolean): CommandContext => {
-    text = '';
-    const config = readConfig({ PDS_DATABASE_URL: databaseUrlOf(made.config) });
-    return { config, database, clock: Date.now, output: createOutput(isJson, stream, stream) };
-  };
-  await show(context(false), 'acme');
-  const lines = linesOf(text);
-  expect(lines.filter((line) => /^co_\d+ +\S+Z +nothing +x/.test(line))).toHaveLength(NAMES);
-  // Seven properties, an empty line, and the heading of the grants.
-  expect(lines).toHaveLength(NAMES + 9);
-  await show(context(true), 'acme');
-  expect(commandsIn(text)).toEqual([]);
-  const { grants } = JSON.parse(text) as { grants: { coops: { name: string }[] } };
-  expect(grants.coops.map(({ name }) => name).toSorted()).toEqual(names.toSorted());
-  await list(context(false));
-  expect(linesOf(text)).toHaveLength(2);
-  const changes = await database.kysely.selectFrom('access.audit').select('id').execute();
-  await showAudit(context(false), { days: 1, partner: null });
-  expect(linesOf(text)).toHaveLength(changes.length + 1);
-});
 
 test('pds partner show, pds import and pds audit print hostile text as one line without control characters', async () => {
   const source = join(folder, 'data\u001b[2J\nforged');

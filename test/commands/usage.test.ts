@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { callPds } from './call-pds.ts';
-import { databaseUrlOf, type Outcome } from './run-pds.ts';
+import { type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -39,7 +39,7 @@ function dayAgo(days: number): string {
 }
 
 async function pds(line: string): Promise<Outcome> {
-  const outcome = await callPds(line.split(' '), { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  const outcome = await callPds(line.split(' '), made.settings);
   // Fails if midnight passed.
   expect(Math.floor(Date.now() / DAY_MS) * DAY_MS).toBe(todayMs);
   return outcome;

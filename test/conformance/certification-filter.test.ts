@@ -1,29 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { idsOf } from '../support/client.ts';
 import { SMALL_CATALOG, supplier } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
-let service: TestService;
-
-beforeAll(async () => {
-  const certifications = [
-    ...SMALL_CATALOG.certifications,
-    { abbreviation: 'Q', name: 'Quality', type: 'technical' },
-    { abbreviation: 'C', name: 'certified', type: 'technical' },
-    { abbreviation: 'mbe', name: 'Other', type: 'sbe' },
-  ];
-  const suppliers = [
-    { ...supplier('sup_iso'), certifications: ['ISO'] },
-    { ...supplier('sup_parts'), certifications: ['Q', 'C'] },
-    { ...supplier('sup_lower'), certifications: ['mbe'] },
-    { ...supplier('sup_upper'), certifications: ['MBE'] },
-  ];
-  service = await startService({
-    catalog: { ...SMALL_CATALOG, certifications, suppliers, contracts: [] },
-    partners: [{ name: 'all', everything: true }],
-  });
+const certifications = [
+  ...SMALL_CATALOG.certifications,
+  { abbreviation: 'Q', name: 'Quality', type: 'technical' },
+  { abbreviation: 'C', name: 'certified', type: 'technical' },
+  { abbreviation: 'mbe', name: 'Other', type: 'sbe' },
+];
+const suppliers = [
+  { ...supplier('sup_iso'), certifications: ['ISO'] },
+  { ...supplier('sup_parts'), certifications: ['Q', 'C'] },
+  { ...supplier('sup_lower'), certifications: ['mbe'] },
+  { ...supplier('sup_upper'), certifications: ['MBE'] },
+];
+const service = serviceForAllTests({
+  catalog: { ...SMALL_CATALOG, certifications, suppliers, contracts: [] },
+  partners: [{ name: 'all', everything: true }],
 });
-afterAll(() => service.close());
 
 async function holders(certifications: string): Promise<string[]> {
   const path = `/v1/suppliers?certifications=${encodeURIComponent(certifications).replaceAll('%2C', ',')}`;

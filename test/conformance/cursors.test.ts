@@ -1,21 +1,16 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { dataOf, type HttpResponse } from '../support/client.ts';
+import { describe, expect, test } from 'vitest';
+import { dataOf, idsOf, nextCursorOf, type HttpResponse } from '../support/client.ts';
 import { publishLines, solicitation, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest } from '../support/service.ts';
 
-let service: TestService;
-
-beforeEach(async () => {
-  const solicitations = Array.from({ length: 20 }, (_, i) => solicitation(`sol_${String(i).padStart(2, '0')}`, i + 1));
-  service = await startService({
-    catalog: { ...SMALL_CATALOG, solicitations },
-    partners: [
-      { name: 'one', everything: true },
-      { name: 'two', everything: true },
-    ],
-  });
+const solicitations = Array.from({ length: 20 }, (_, i) => solicitation(`sol_${String(i).padStart(2, '0')}`, i + 1));
+const service = serviceForEachTest({
+  catalog: { ...SMALL_CATALOG, solicitations },
+  partners: [
+    { name: 'one', everything: true },
+    { name: 'two', everything: true },
+  ],
 });
-afterEach(() => service.close());
 
 interface Page {
   status: number;
@@ -25,13 +20,13 @@ interface Page {
 }
 
 async function page(query: string, partner = 'one'): Promise<Page> {
-  const { status, body } = await service.get(`/v1/${query}`, { key: service.partner(partner).key });
+  const response = await service.get(`/v1/${query}`, { key: service.partner(partner).key });
+  const { status, body } = response;
   if (status !== 200) {
     const { error } = JSON.parse(body) as { error: { code: string; message: string } };
     return { status, ids: [], cursor: null, message: `${error.code}: ${error.message}` };
   }
-  const { data, meta } = JSON.parse(body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
-  return { status, ids: data.map(({ id }) => id), cursor: meta.next_cursor };
+  return { status, ids: idsOf(response), cursor: nextCursorOf(response) };
 }
 
 describe('a cursor', () => {

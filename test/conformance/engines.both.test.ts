@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,6 +9,7 @@ import { requestsAbout, type ModelRequest } from '../model/requests.ts';
 import { createDirectories } from '../support/data.ts';
 import type { HttpResponse } from '../support/client.ts';
 import { forAllTests } from '../support/lifetimes.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { pathOf, PARTNERS, withoutRequestId } from './modelled-service.ts';
@@ -128,16 +128,12 @@ function comparable(response: HttpResponse): object {
 }
 
 test('an export has the same bytes on SQLite and PostgreSQL', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-export-'));
-  try {
-    for (const [index, { database }] of services.entries())
-      await exportCatalog(database, join(folder, String(index)), () => undefined);
-    for (const kind of KINDS) {
-      const [one, other] = [0, 1].map((index) => readFileSync(join(folder, String(index), `${kind}.ndjson`), 'utf8'));
-      expect(one).not.toBe('');
-      expect(other, kind).toBe(one);
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
+  const folder = newFolder();
+  for (const [index, { database }] of services.entries())
+    await exportCatalog(database, join(folder, String(index)), () => undefined);
+  for (const kind of KINDS) {
+    const [one, other] = [0, 1].map((index) => readFileSync(join(folder, String(index), `${kind}.ndjson`), 'utf8'));
+    expect(one).not.toBe('');
+    expect(other, kind).toBe(one);
   }
 });

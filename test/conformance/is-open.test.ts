@@ -1,25 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SMALL_CATALOG, solicitation } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
 const CLOSE_AT = '2026-06-01T12:00:00.000Z';
 
-let service: TestService;
-let nowMs = 0;
+let nowMs = Date.parse(CLOSE_AT) - 60_000;
 
-beforeAll(async () => {
-  const closing = { ...solicitation('sol_1', 1), close_at: CLOSE_AT };
-  const endless = { ...solicitation('sol_2', 2), close_at: null };
-  // Its deadline has passed, so that the other one is not the first.
-  const over = { ...solicitation('sol_3', 3), close_at: '2026-01-01T12:00:00.000Z', status: 'closed' };
-  nowMs = Date.parse(CLOSE_AT) - 60_000;
-  service = await startService({
-    catalog: { ...SMALL_CATALOG, solicitations: [closing, endless, over] },
-    clock: () => nowMs,
-    partners: [{ name: 'all', everything: true }],
-  });
+const closing = { ...solicitation('sol_1', 1), close_at: CLOSE_AT };
+const endless = { ...solicitation('sol_2', 2), close_at: null };
+// Its deadline has passed, so that the other one is not the first.
+const over = { ...solicitation('sol_3', 3), close_at: '2026-01-01T12:00:00.000Z', status: 'closed' };
+const service = serviceForAllTests({
+  catalog: { ...SMALL_CATALOG, solicitations: [closing, endless, over] },
+  clock: () => nowMs,
+  partners: [{ name: 'all', everything: true }],
 });
-afterAll(() => service.close());
 
 interface Seen {
   status: number;

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { idsOf } from '../support/client.ts';
 import { SMALL_CATALOG, solicitation } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
 /** More than are looked up in the index individually. */
 const GRANTED = 230;
@@ -19,16 +19,10 @@ const solicitations = leadEntities.map(({ id }, index) => ({
   close_at: index % 5 === 0 ? null : `2026-0${1 + (index % 9)}-15T12:00:00.000Z`,
 }));
 
-let service: TestService;
-
-beforeAll(async () => {
-  const catalog = { ...SMALL_CATALOG, 'lead-entities': leadEntities, contracts: [], solicitations };
-  service = await startService({
-    catalog,
-    partners: [{ name: 'many', leadEntities: leadEntities.slice(0, GRANTED).map(({ id }) => id) }],
-  });
+const service = serviceForAllTests({
+  catalog: { ...SMALL_CATALOG, 'lead-entities': leadEntities, contracts: [], solicitations },
+  partners: [{ name: 'many', leadEntities: leadEntities.slice(0, GRANTED).map(({ id }) => id) }],
 });
-afterAll(() => service.close());
 
 test.each([
   ['q=paving', () => true],

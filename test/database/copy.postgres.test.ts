@@ -98,40 +98,32 @@ test('any text and bytes arrive as they were sent', async () => {
 });
 
 test('a copy fails if its connection is lost, and the next transaction uses another', async () => {
-  const other = openForCommands(made.config);
-  try {
-    const failed = inTransaction(made.database, async (transaction) => {
-      const backend = await backendOf(transaction);
-      let ended: Promise<unknown> = Promise.resolve();
-      function* rows(): Generator<[number, string]> {
-        yield* longRows(100);
-        ended = sql`select pg_terminate_backend(${backend})`.execute(other.kysely);
-        for (let id = 100; id < 5_000; id += 1) yield [id, LONG_TEXT];
-      }
-      await copy(transaction, rows()).finally(() => ended);
-    });
-    const error: unknown = await failed.catch((reason: unknown) => reason);
-    expect(isConnectionLost(error)).toBe(true);
-    expect(await copiedIds(made.database)).toEqual([]);
-  } finally {
-    await other.close();
-  }
+  await using other = openForCommands(made.config);
+  const failed = inTransaction(made.database, async (transaction) => {
+    const backend = await backendOf(transaction);
+    let ended: Promise<unknown> = Promise.resolve();
+    function* rows(): Generator<[number, string]> {
+      yield* longRows(100);
+      ended = sql`select pg_terminate_backend(${backend})`.execute(other.kysely);
+      for (let id = 100; id < 5_000; id += 1) yield [id, LONG_TEXT];
+    }
+    await copy(transaction, rows()).finally(() => ended);
+  });
+  const error: unknown = await failed.catch((reason: unknown) => reason);
+  expect(isConnectionLost(error)).toBe(true);
+  expect(await copiedIds(made.database)).toEqual([]);
 });
 
 test('a copy on an already lost connection fails', async () => {
-  const other = openForCommands(made.config);
-  try {
-    const failed = inTransaction(made.database, async (transaction) => {
-      await copy(transaction, [[1, 'before']]);
-      await sql`select pg_terminate_backend(${await backendOf(transaction)}, 10000)`.execute(other.kysely);
-      await copy(transaction, [[2, 'after']]);
-    });
-    const error: unknown = await failed.catch((reason: unknown) => reason);
-    expect(isConnectionLost(error)).toBe(true);
-    expect(await copiedIds(made.database)).toEqual([]);
-  } finally {
-    await other.close();
-  }
+  await using other = openForCommands(made.config);
+  const failed = inTransaction(made.database, async (transaction) => {
+    await copy(transaction, [[1, 'before']]);
+    await sql`select pg_terminate_backend(${await backendOf(transaction)}, 10000)`.execute(other.kysely);
+    await copy(transaction, [[2, 'after']]);
+  });
+  const error: unknown = await failed.catch((reason: unknown) => reason);
+  expect(isConnectionLost(error)).toBe(true);
+  expect(await copiedIds(made.database)).toEqual([]);
 });
 
 test('rows are read no faster than the server accepts them', async () => {
@@ -148,24 +140,20 @@ test('rows are read no faster than the server accepts them', async () => {
       yield row;
     }
   }
-  const other = openForCommands(made.config);
-  try {
-    let copying: Promise<void> = Promise.resolve();
-    await inTransaction(other, async (blocking) => {
-      await sql`select pg_advisory_xact_lock(1)`.execute(blocking.kysely);
-      copying = inTransaction(made.database, (transaction) => copy(transaction, rows()));
-      // Waits until the server blocks and every buffer on the way to it is full.
-      for (let before = 0, unchanged = 0; unchanged < 50; before = read) {
-        const { rows: waiting } = await sql`select from pg_locks where locktype = 'advisory' and not granted`.execute(
-          blocking.kysely,
-        );
-        unchanged = waiting.length > 0 && read === before ? unchanged + 1 : 0;
-      }
-      expect(read).toBeLessThan(total / 2);
-    });
-    await copying;
-    expect(await copiedIds(made.database)).toHaveLength(total);
-  } finally {
-    await other.close();
-  }
+  await using other = openForCommands(made.config);
+  let copying: Promise<void> = Promise.resolve();
+  await inTransaction(other, async (blocking) => {
+    await sql`select pg_advisory_xact_lock(1)`.execute(blocking.kysely);
+    copying = inTransaction(made.database, (transaction) => copy(transaction, rows()));
+    // Waits until the server blocks and every buffer on the way to it is full.
+    for (let before = 0, unchanged = 0; unchanged < 50; before = read) {
+      const { rows: waiting } = await sql`select from pg_locks where locktype = 'advisory' and not granted`.execute(
+        blocking.kysely,
+      );
+      unchanged = waiting.length > 0 && read === before ? unchanged + 1 : 0;
+    }
+    expect(read).toBeLessThan(total / 2);
+  });
+  await copying;
+  expect(await copiedIds(made.database)).toHaveLength(total);
 });

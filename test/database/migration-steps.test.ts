@@ -3,7 +3,6 @@ import { beforeEach, expect, inject, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate, prepareSchema } from '../../src/database/migrations/migrator.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createEmptyDatabase, databaseForEachTest } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
@@ -52,7 +51,7 @@ testWith('python')(
   'pds migrate shows its progress on a terminal, and restores the terminal (needs python3)',
   async () => {
     await publishLines(database, SMALL_CATALOG);
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), ...LATER_SETTINGS };
+    const settings = { ...made.settings, ...LATER_SETTINGS };
     const ignored = { text: 'Upgrading the tables', typed: 'a line that nothing reads' };
     const { code, output } = await runPdsInTerminal(['migrate'], settings, ignored, SOURCE_MAIN);
     expect(code, output).toBe(0);

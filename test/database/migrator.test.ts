@@ -7,7 +7,6 @@ import { type OpenDatabase, SchemaVersionError } from '../../src/database/databa
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createEmptyDatabase } from '../support/database.ts';
 import { forEachTest } from '../support/lifetimes.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -120,7 +119,7 @@ test.each([
   const beforeUpgrade = () => Promise.reject(new Error('it began'));
   const refusal = new RegExp(`^${reason} the id "count", .*Nothing was changed$`);
   await expect(prepareSchema(database, clock, 'serve', { beforeUpgrade })).rejects.toThrow(refusal);
-  const { code, stderr } = await callPds(['migrate'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+  const { code, stderr } = await callPds(['migrate'], made.settings);
   expect([code, stderr]).toEqual([1, expect.stringContaining(`error: ${reason} the id "count"`)]);
   // An import can still give it another one.
   expect(await prepareSchema(database, clock)).toEqual([]);

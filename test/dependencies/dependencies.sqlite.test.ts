@@ -20,6 +20,10 @@ type Change = (dependencies: Dependencies) => Dependencies;
 const withManifest =
   (change: Partial<Dependencies['manifest']>): Change =>
   (before) => ({ ...before, manifest: { ...before.manifest, ...change } });
+const depends = (versions: Record<string, string>): Change =>
+  withManifest({ dependencies: { ...own.manifest.dependencies, ...versions } });
+const develops = (versions: Record<string, string>): Change =>
+  withManifest({ devDependencies: { ...own.manifest.devDependencies, ...versions } });
 const withPackage =
   (folder: string, change: object): Change =>
   (before) => ({
@@ -36,25 +40,13 @@ const fastify = 'node_modules/fastify';
 
 describe('the dependency check reports', () => {
   const cases: [what: string, change: Change, problem: RegExp][] = [
-    [
-      'a range of versions',
-      withManifest({ devDependencies: { ...own.manifest.devDependencies, vitest: '^5.0.0' } }),
-      /vitest is not pinned/,
-    ],
-    ['a tag', withManifest({ dependencies: { ...own.manifest.dependencies, pg: 'latest' } }), /pg is not pinned/],
-    [
-      'a URL',
-      withManifest({ dependencies: { ...own.manifest.dependencies, pg: 'git+https://x.example/pg' } }),
-      /pg is not pinned/,
-    ],
-    [
-      'a version other than that of the lock file',
-      withManifest({ dependencies: { ...own.manifest.dependencies, pg: '8.0.0' } }),
-      /pg: package.json has 8.0.0/,
-    ],
+    ['a range of versions', develops({ vitest: '^5.0.0' }), /vitest is not pinned/],
+    ['a tag', depends({ pg: 'latest' }), /pg is not pinned/],
+    ['a URL', depends({ pg: 'git+https://x.example/pg' }), /pg is not pinned/],
+    ['a version other than that of the lock file', depends({ pg: '8.0.0' }), /pg: package.json has 8.0.0/],
     [
       'a dependency that the lock file lacks',
-      withManifest({ dependencies: { ...own.manifest.dependencies, other: '1.0.0' } }),
+      depends({ other: '1.0.0' }),
       /other: package.json has 1.0.0, the lock file no version/,
     ],
     [
@@ -69,7 +61,7 @@ describe('the dependency check reports', () => {
     ],
     [
       'a package that tools/ has in another version',
-      withManifest({ devDependencies: { ...own.manifest.devDependencies, typescript: '6.0.0' } }),
+      develops({ typescript: '6.0.0' }),
       /typescript: package.json has 6.0.0, tools\/package.json/,
     ],
     [
@@ -107,11 +99,7 @@ describe('the dependency check reports', () => {
       (before) => ({ ...before, guide: `${before.guide}\n| \`left-pad\` | pads |\n` }),
       /lists left-pad, which is not a dependency/,
     ],
-    [
-      'an unused dependency',
-      withManifest({ dependencies: { ...own.manifest.dependencies, 'fast-check': '4.10.2' } }),
-      /fast-check is not imported/,
-    ],
+    ['an unused dependency', depends({ 'fast-check': '4.10.2' }), /fast-check is not imported/],
     [
       'an import of a development dependency',
       (before) => ({ ...before, sources: { ...before.sources, 'src/x.ts': "import fc from 'fast-check';" } }),

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -9,6 +8,7 @@ import { issueKey } from '../../src/access/key-admin.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { makePartner } from '../support/partners.ts';
 import { scrape } from '../support/process/administrator.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -155,15 +155,11 @@ describe.skipIf(NO_CLOCK !== null)(`two services with a clock that is moved ${NO
       { eval_time: '61s', alertname, exp_alerts },
     ];
     const tests = [{ name: 'an ending key', interval: '1s', input_series: series, alert_rule_test }];
-    const folder = mkdtempSync(join(tmpdir(), 'pds-rules-'));
-    try {
-      const path = join(folder, 'tests.yml');
-      // JSON is YAML.
-      writeFileSync(path, JSON.stringify({ rule_files: [ALERTS], evaluation_interval: '1s', tests }));
-      const { stdout, stderr } = await run('promtool', ['test', 'rules', path]);
-      expect(stdout + stderr).toContain('SUCCESS');
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+    const folder = newFolder();
+    const path = join(folder, 'tests.yml');
+    // JSON is YAML.
+    writeFileSync(path, JSON.stringify({ rule_files: [ALERTS], evaluation_interval: '1s', tests }));
+    const { stdout, stderr } = await run('promtool', ['test', 'rules', path]);
+    expect(stdout + stderr).toContain('SUCCESS');
   });
 });

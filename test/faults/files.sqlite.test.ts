@@ -3,7 +3,6 @@ import {
   chmodSync,
   copyFileSync,
   mkdirSync,
-  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -13,16 +12,16 @@ import {
   writeSync,
   closeSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../src/database/migrations/migrator.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { runPdsThrough, type Outcome } from '../commands/run-pds.ts';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { AS_ORDINARY_USER } from './ordinary-user.ts';
 import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
 
@@ -30,13 +29,12 @@ const KINDS = ['the log', 'the catalog'] as const;
 const NO_DISK = whyNoSmallDisk();
 
 /** An intact, closed database: each test damages a copy of it. */
-let good: string;
+const good = newFolder();
 let folder: string;
 let catalog: string;
 let log: string;
 
 beforeAll(async () => {
-  good = mkdtempSync(join(tmpdir(), 'pds-good-'));
   const database = openForCommands({ engine: 'sqlite', path: join(good, 'pds.sqlite') });
   await migrate(database, Date.now);
   const many = Array.from({ length: 400 }, (_, index) => solicitation(`sol_${index}`, index + 1));
@@ -44,15 +42,13 @@ beforeAll(async () => {
   await makePartner(database, Date.now, { name: 'acme', everything: true });
   await database.close();
 });
-afterAll(() => rmSync(good, { recursive: true }));
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pds-broken-'));
+  folder = newFolder();
   copyInto(folder);
 });
 afterEach(() => {
   chmodSync(folder, 0o755);
-  rmSync(folder, { recursive: true });
 });
 
 function copyInto(target: string): void {
@@ -167,9 +163,7 @@ describe('the message names the file and what to do if', () => {
 
   test('pages of the catalog were overwritten: an import fails, and writes nothing', async () => {
     overwriteTable(catalog, 'solicitations');
-    using stack = new DisposableStack();
-    const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
-    stack.defer(() => rmSync(directory, { recursive: true }));
+    const directory = newFolder();
     const changed = Array.from({ length: 400 }, (_, index) => ({
       ...solicitation(`sol_${index}`, index + 1),
       title: 'Changed',

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
-import { databaseUrlOf, MAIN, runPds, runPdsSignalled } from '../commands/run-pds.ts';
+import { beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import { MAIN, runPds, runPdsSignalled } from '../commands/run-pds.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { leftBehindIn, runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 import { lockImports } from '../support/stored-catalog.ts';
 
@@ -26,19 +26,17 @@ let folder: string;
 let settings: Record<string, string>;
 
 beforeAll(() => {
-  source = mkdtempSync(join(tmpdir(), 'pds-source-'));
+  source = newFolder();
   const lines = Array.from({ length: RECORDS }, (_, index) =>
     JSON.stringify({ id: `co_${index}`, name: `Coop ${index}` }),
   );
   writeFileSync(join(source, 'coops.ndjson'), lines.join('\n'));
 });
-afterAll(() => rmSync(source, { recursive: true, force: true }));
 const made = databaseForEachTest();
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pds-temporary-'));
-  settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), TMPDIR: folder };
+  folder = newFolder();
+  settings = { ...made.settings, TMPDIR: folder };
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('an import interrupted on a terminal', { timeout: 60_000 }, () => {
   testWithPython.each(SIGNALS)(

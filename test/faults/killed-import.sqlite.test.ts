@@ -39,33 +39,27 @@ test('an import killed before any file operation leaves the old or the new recor
   // So that the next release deletes a file.
   for (const name of ['-1', '0']) await publishLines(made.database, named(name));
   const folder = made.config.engine === 'sqlite' ? dirname(made.config.path) : '';
-  const serving = openForServing(made.config);
-  try {
-    let before = '0';
-    const published: boolean[] = [];
-    for (let killAt = 0; ; killAt += 1) {
-      const next = String(killAt + 1);
-      const isDone = await withImportDirectory(named(next), (directory) => importKilled(made, directory, killAt));
-      const name = await nameIn(serving);
-      expect([before, next]).toContain(name);
-      expect(await nameIn(made.database)).toBe(name);
-      const releases = await serving.kysely.selectFrom('catalog.releases').select('number').orderBy('number').execute();
-      expect(releases.at(-1)?.number).toBe((await findLastRelease(made.database))?.release);
-      // The current one, the one before, and one that was left.
-      expect(readdirSync(folder).filter((file) => /^pds\.catalog-.*\.sqlite$/.test(file)).length).toBeLessThanOrEqual(
-        3,
-      );
-      published.push(name === next);
-      before = name;
-      if (isDone) break;
-    }
-    // Kills before the event, after it, and the import that was done.
-    expect(published.filter((isPublished) => isPublished).length).toBeGreaterThan(1);
-    expect(published.filter((isPublished) => !isPublished).length).toBeGreaterThan(4);
-    expect(await nameIn(serving)).toBe(before);
-  } finally {
-    await serving.close();
+  await using serving = openForServing(made.config);
+  let before = '0';
+  const published: boolean[] = [];
+  for (let killAt = 0; ; killAt += 1) {
+    const next = String(killAt + 1);
+    const isDone = await withImportDirectory(named(next), (directory) => importKilled(made, directory, killAt));
+    const name = await nameIn(serving);
+    expect([before, next]).toContain(name);
+    expect(await nameIn(made.database)).toBe(name);
+    const releases = await serving.kysely.selectFrom('catalog.releases').select('number').orderBy('number').execute();
+    expect(releases.at(-1)?.number).toBe((await findLastRelease(made.database))?.release);
+    // The current one, the one before, and one that was left.
+    expect(readdirSync(folder).filter((file) => /^pds\.catalog-.*\.sqlite$/.test(file)).length).toBeLessThanOrEqual(3);
+    published.push(name === next);
+    before = name;
+    if (isDone) break;
   }
+  // Kills before the event, after it, and the import that was done.
+  expect(published.filter((isPublished) => isPublished).length).toBeGreaterThan(1);
+  expect(published.filter((isPublished) => !isPublished).length).toBeGreaterThan(4);
+  expect(await nameIn(serving)).toBe(before);
 }, 120_000);
 
 /**
@@ -79,34 +73,30 @@ const MAX_REVOCATION_MS = 2_000;
 
 test('a key that is revoked during any sync of an import is refused within a second', async () => {
   const partners = SYNC_MS.map((_, index) => ({ name: `p${index}`, everything: true }));
-  const service = await startService({ catalog: SMALL_CATALOG, clock: Date.now, partners });
-  try {
-    const durations: number[] = [];
-    await withImportDirectory(named('1'), async (directory) => {
-      const child = spawn(process.execPath, ['--import', SLOW_SYNCS, MAIN, 'import', directory], {
-        env: {
-          PATH: process.env['PATH'],
-          PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig),
-          SYNC_MS: SYNC_MS.join(','),
-        },
-        stdio: ['ignore', 'pipe', 'ignore'],
-      });
-      const exited = once(child, 'exit') as Promise<[number | null]>;
-      for await (const line of createInterface(child.stdout)) {
-        if (line !== 'sync') continue;
-        const { key } = service.partner(`p${durations.length}`);
-        expect((await service.get('/v1/coops', { key })).status).toBe(200);
-        const startedAtMs = performance.now();
-        await revokeKey(service.database, Date.now, key.split('_')[2] ?? '');
-        while ((await service.get('/v1/coops', { key })).status !== 401) await delay(20);
-        durations.push(performance.now() - startedAtMs);
-      }
-      expect((await exited)[0]).toBe(0);
+  await using service = await startService({ catalog: SMALL_CATALOG, clock: Date.now, partners });
+  const durations: number[] = [];
+  await withImportDirectory(named('1'), async (directory) => {
+    const child = spawn(process.execPath, ['--import', SLOW_SYNCS, MAIN, 'import', directory], {
+      env: {
+        PATH: process.env['PATH'],
+        PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig),
+        SYNC_MS: SYNC_MS.join(','),
+      },
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
-    expect(durations).toHaveLength(SYNC_MS.length);
-    expect(Math.max(...durations)).toBeLessThan(MAX_REVOCATION_MS);
-    expect(await nameIn(service.database)).toBe('1');
-  } finally {
-    await service.close();
-  }
+    const exited = once(child, 'exit') as Promise<[number | null]>;
+    for await (const line of createInterface(child.stdout)) {
+      if (line !== 'sync') continue;
+      const { key } = service.partner(`p${durations.length}`);
+      expect((await service.get('/v1/coops', { key })).status).toBe(200);
+      const startedAtMs = performance.now();
+      await revokeKey(service.database, Date.now, key.split('_')[2] ?? '');
+      while ((await service.get('/v1/coops', { key })).status !== 401) await delay(20);
+      durations.push(performance.now() - startedAtMs);
+    }
+    expect((await exited)[0]).toBe(0);
+  });
+  expect(durations).toHaveLength(SYNC_MS.length);
+  expect(Math.max(...durations)).toBeLessThan(MAX_REVOCATION_MS);
+  expect(await nameIn(service.database)).toBe('1');
 }, 60_000);

@@ -6,7 +6,7 @@ import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForCommands } from '../../src/database/open.ts';
-import { databaseUrlOf, MAIN, runPds } from '../commands/run-pds.ts';
+import { MAIN, runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { createEmptyDatabase, createTestDatabase, databaseForAllTests } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
@@ -66,7 +66,7 @@ function start(...words: string[]): { child: ChildProcess; exited: Promise<unkno
   const child = spawn(process.execPath, [MAIN, ...words], {
     env: {
       PATH: process.env['PATH'],
-      PDS_DATABASE_URL: databaseUrlOf(made.config),
+      ...made.settings,
       PDS_PORT: '0',
       PDS_ADMIN_PORT: '0',
     },
@@ -92,20 +92,16 @@ async function timeOf(...words: string[]): Promise<number> {
 
 /** Asserts that the database is consistent when opened next, and returns its version. */
 async function look(): Promise<{ version: number; releases: number }> {
-  const database = openForCommands(made.config);
-  try {
-    await prepareSchema(database, Date.now);
-    const { kysely } = database;
-    const releases = await kysely.selectFrom('catalog.releases').select('number').execute();
-    const documents = await kysely.selectFrom('catalog.solicitations').select(['document', 'detail']).execute();
-    expect(documents).toHaveLength(RECORDS);
-    const found = versionOf(documents.map(({ document, detail }) => document + detail));
-    expect(await idsFound(database, 'solicitations', `version${found}`)).toHaveLength(RECORDS);
-    expect(await idsFound(database, 'solicitations', `version${found - 1}`)).toHaveLength(0);
-    return { version: found, releases: releases.length };
-  } finally {
-    await database.close();
-  }
+  await using database = openForCommands(made.config);
+  await prepareSchema(database, Date.now);
+  const { kysely } = database;
+  const releases = await kysely.selectFrom('catalog.releases').select('number').execute();
+  const documents = await kysely.selectFrom('catalog.solicitations').select(['document', 'detail']).execute();
+  expect(documents).toHaveLength(RECORDS);
+  const found = versionOf(documents.map(({ document, detail }) => document + detail));
+  expect(await idsFound(database, 'solicitations', `version${found}`)).toHaveLength(RECORDS);
+  expect(await idsFound(database, 'solicitations', `version${found - 1}`)).toHaveLength(0);
+  return { version: found, releases: releases.length };
 }
 
 async function expectIntact(): Promise<void> {
@@ -159,7 +155,7 @@ describe('a process killed at any moment leaves consistent data, and the next on
       // The audit trail lists exactly what was done.
       expect(after.keys - before.keys).toBe(after.issued - before.issued);
       const startedAt = performance.now();
-      const { code, stdout } = await runPds(['key', 'issue', 'acme'], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+      const { code, stdout } = await runPds(['key', 'issue', 'acme'], made.settings);
       expect(code).toBe(0);
       expect(performance.now() - startedAt).toBeLessThan(LOCKS_GONE_MS + 2 * spanMs);
       const client = createClient(`http://127.0.0.1:${await serving.port()}`);
@@ -173,7 +169,7 @@ describe('a process killed at any moment leaves consistent data, and the next on
     const own = await createEmptyDatabase();
     const spanMs = await (async () => {
       const startedAt = performance.now();
-      await runPds(['migrate'], { PDS_DATABASE_URL: databaseUrlOf(own.config) });
+      await runPds(['migrate'], own.settings);
       return performance.now() - startedAt;
     })();
     await own.drop();
@@ -182,7 +178,7 @@ describe('a process killed at any moment leaves consistent data, and the next on
       const older = stack.use(await createTestDatabase());
       await publishLines(older.database, SMALL_CATALOG);
       stack.use(becomeLaterVersion());
-      const settings = { PDS_DATABASE_URL: databaseUrlOf(older.config), ...LATER_SETTINGS };
+      const settings = { ...older.settings, ...LATER_SETTINGS };
       const env = { PATH: process.env['PATH'], ...settings };
       const children = [1, 2].map(() => spawn(process.execPath, [SOURCE_MAIN, 'migrate'], { env, stdio: 'ignore' }));
       const [victim, other] = children.map((child) => ({ child, exited: once(child, 'exit') }));

@@ -43,7 +43,7 @@ async function waitingForLock(): Promise<number> {
 async function killInStatement(lockedTable: string, words: string[], settings = {}): Promise<void> {
   await holder.query('begin');
   await holder.query(`lock table ${lockedTable} in access exclusive mode`);
-  const env = { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config), ...settings };
+  const env = { PATH: process.env['PATH'], ...made.settings, ...settings };
   const child = spawn(process.execPath, [SOURCE_MAIN, ...words], { env, stdio: 'ignore' });
   const exited = once(child, 'exit');
   while ((await waitingForLock()) === 0) await delay(20);
@@ -63,7 +63,7 @@ describe('a command killed during a statement of any length soon holds no locks:
     await publishLines(made.database, SMALL_CATALOG);
     await withImportDirectory({ contracts: [], coops: [{ id: 'co_x', name: 'Renamed' }] }, async (directory) => {
       await killInStatement('catalog.coops', ['import', directory]);
-      const { code, stderr } = await runPds(['import', directory], { PDS_DATABASE_URL: databaseUrlOf(made.config) });
+      const { code, stderr } = await runPds(['import', directory], made.settings);
       expect({ code, isWaiting: stderr.includes('Waiting up to a minute') }).toEqual({ code: 0, isWaiting: false });
     });
   });
@@ -71,7 +71,7 @@ describe('a command killed during a statement of any length soon holds no locks:
   test('a migration', async () => {
     await connectTo(await createTestDatabase());
     await killInStatement('catalog.suppliers', ['migrate'], LATER_SETTINGS);
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), ...LATER_SETTINGS };
+    const settings = { ...made.settings, ...LATER_SETTINGS };
     const { code, stderr } = await runPdsOf(SOURCE_MAIN, ['migrate'], settings);
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Ran catalog 10') as string });
   });

@@ -1,14 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
-import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
+import { MAIN } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
 
 const EXECUTABLE = process.execPath;
@@ -33,7 +33,7 @@ interface Run {
 async function serve(stdout: number | 'pipe', ...options: string[]): Promise<Run> {
   const port = await findFreePort();
   const child = spawn(EXECUTABLE, [MAIN, 'serve', '--port', String(port), ...options], {
-    env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_ADMIN_PORT: '0' },
+    env: { PATH: process.env['PATH'], ...made.settings, PDS_ADMIN_PORT: '0' },
     stdio: ['ignore', stdout, 'pipe'],
   });
   started.push(child);
@@ -125,7 +125,7 @@ describe('a server whose log cannot be written keeps serving, and shuts down on 
 test('a server started without standard streams serves and shuts down', async () => {
   const port = await findFreePort();
   const child = spawn('sh', ['-c', `exec "$0" "$@" <&- >&- 2>&-`, EXECUTABLE, MAIN, 'serve', '--port', String(port)], {
-    env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_ADMIN_PORT: '0' },
+    env: { PATH: process.env['PATH'], ...made.settings, PDS_ADMIN_PORT: '0' },
     stdio: 'ignore',
   });
   started.push(child);
@@ -140,7 +140,7 @@ test('a server started without standard streams serves and shuts down', async ()
 describe('a command', () => {
   async function run(words: string[], stdio: ['ignore', number | 'pipe', number | 'pipe']) {
     const child = spawn(EXECUTABLE, [MAIN, ...words], {
-      env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
+      env: { PATH: process.env['PATH'], ...made.settings },
       stdio,
     });
     const chunks: string[] = [];
@@ -167,7 +167,7 @@ describe('a command', () => {
   });
 
   test('that compares exits with 2 if its output cannot be written, and claims no change', async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'pds-diff-'));
+    const folder = newFolder();
     writeFileSync(join(folder, 'coops.ndjson'), '');
     const full = openSync('/dev/full', 'w');
     const ended = await run(['--json', 'diff', folder], ['ignore', full, 'pipe']);
@@ -176,7 +176,6 @@ describe('a command', () => {
       /^error: cannot write the output: ENOSPC.*Changes that the command made, if any, were/m,
     );
     closeSync(full);
-    rmSync(folder, { recursive: true });
   });
 
   test('whose messages cannot be written still does its work, with its own exit code', async () => {

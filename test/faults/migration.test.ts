@@ -1,6 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
@@ -9,14 +6,10 @@ import { databaseUrlOf } from '../commands/run-pds.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/process/interruption.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { becomeLaterVersion, CURRENT_NUMBERS, LATER_SETTINGS } from '../support/schema/later-version.ts';
+import { becomeLaterVersion, CURRENT_NUMBERS } from '../support/schema/later-version.ts';
 import { readSchemaTexts } from '../support/schema/schema-texts.ts';
 
-const PROGRAM = fileURLToPath(new URL('../support/process/migrate-process.ts', import.meta.url));
 const IDS = SMALL_CATALOG.suppliers.map(({ id }) => id).sort();
-
-/** Kill at every Nth statement, since each kill takes a process; with FAULT_KILLS at every one. */
-const KILL_EVERY = process.env['FAULT_KILLS'] === undefined ? 20 : 1;
 
 let later: Disposable;
 
@@ -85,7 +78,7 @@ async function interruptAtEach(
   expect(await steps()).toEqual({ catalog: catalog + 1, access: access + 1 });
   expect(await supplierIds()).toEqual(IDS);
   // Nothing remains to be done, and a command accepts the schema.
-  expect(await callPds(['partner', 'list', '--json'], { PDS_DATABASE_URL: databaseUrlOf(made.config) })).toMatchObject({
+  expect(await callPds(['partner', 'list', '--json'], made.settings)).toMatchObject({
     code: 0,
     stderr: '',
   });
@@ -132,17 +125,4 @@ describe('a migration interrupted at any statement loses nothing, and the next o
       expect(times).toBeGreaterThan(10);
     }, 120_000);
   }
-
-  test('by the death of its process', async () => {
-    await interruptAtEach(KILL_EVERY, async (statement) => {
-      const child = spawn(process.execPath, [PROGRAM, JSON.stringify(made.config), String(statement)], {
-        env: { ...process.env, ...LATER_SETTINGS },
-        stdio: ['ignore', 'ignore', 'inherit'],
-      });
-      const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
-      if (signal === 'SIGKILL') return 'interrupted';
-      expect(code).toBe(0);
-      return 'done';
-    });
-  }, 240_000);
 });

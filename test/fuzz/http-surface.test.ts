@@ -4,6 +4,7 @@ import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { issueKeyText } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
 import { readPath } from '../../src/http/request/request-head.ts';
+import { nextCursorOf } from '../support/client.ts';
 import { createDirectories } from '../support/data.ts';
 import { readRecords } from '../model/records.ts';
 import { forAllTests } from '../support/lifetimes.ts';
@@ -115,13 +116,8 @@ async function cursorsOf(key: string): Promise<IssuedCursor[]> {
   ]);
   const issued = await Promise.all(
     requests.map(async ({ path, query }) => {
-      const { body } = await service.get(`${path}?${query}limit=1`, { key });
-      return {
-        key,
-        path,
-        query,
-        cursor: (JSON.parse(body) as { meta: { next_cursor: string | null } }).meta.next_cursor,
-      };
+      const cursor = nextCursorOf(await service.get(`${path}?${query}limit=1`, { key }));
+      return { key, path, query, cursor };
     }),
   );
   return issued.filter((each): each is IssuedCursor => each.cursor !== null);

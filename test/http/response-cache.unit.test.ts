@@ -41,45 +41,12 @@ function findOrCache(
 }
 
 describe('the response cache', () => {
-  test('finds a response by partner, revision and URL', () => {
-    const cache = new ResponseCache(() => 0);
-    findOrCache(cache, partnerAt(5), '/v1/coops', responseAt(5));
-    expect(cache.find(partnerAt(5), '/v1/coops')).not.toBeNull();
-    expect(cache.find(partnerAt(5, 2), '/v1/coops')).toBeNull();
-    expect(cache.find(partnerAt(5), '/v1/coops?')).toBeNull();
-    expect(cache.find(partnerAt(6), '/v1/coops')).toBeNull();
-  });
-
-  test.each(['4-a', '6-a', '5-b'])('is cleared when another revision was seen, be it %s after 5-a', (other) => {
-    const cache = new ResponseCache(() => 0);
-    findOrCache(cache, partnerAt('5-a'), '/v1/coops', responseAt('5-a'));
-    cache.find(partnerAt(other), '/v1/contracts');
-    expect(cache.find(partnerAt('5-a'), '/v1/coops')).toBeNull();
-    expect(cache.state.bytes).toBe(0);
-  });
-
   test('does not cache a response that a request with a newer revision overtook', () => {
     const cache = new ResponseCache(() => 0);
     cache.find(partnerAt(5), '/v1/coops');
     cache.find(partnerAt(6), '/v1/contracts');
     cache.finish(partnerAt(5), '/v1/coops', responseAt(5));
     expect(cache.state.bytes).toBe(0);
-  });
-
-  test('serves a response until its deadline, and never before the time it was rendered', () => {
-    let nowMs = 1_000;
-    const cache = new ResponseCache(() => nowMs);
-    const isFound = (): boolean => cache.find(partnerAt(1), '/v1/solicitations') !== null;
-    findOrCache(cache, partnerAt(1), '/v1/solicitations', responseAt(1, { goodUntilMs: 2_000 }));
-    nowMs = 1_999;
-    expect(isFound()).toBe(true);
-    nowMs = 2_000;
-    expect(isFound()).toBe(false);
-    nowMs = 1_500;
-    expect(isFound()).toBe(false);
-    findOrCache(cache, partnerAt(1), '/v1/solicitations', responseAt(1));
-    nowMs = 1_499;
-    expect(isFound()).toBe(false);
   });
 
   test('never serves a response of another partner, revision or time, whatever the order of requests', () => {

@@ -20,7 +20,7 @@ export interface TestAppSetup {
 }
 
 /** The app on its own database, without records, in which one partner sees everything. */
-export interface TestApp {
+export interface TestApp extends AsyncDisposable {
   readonly app: FastifyInstance;
   /** For writing. */
   readonly database: OpenDatabase;
@@ -59,6 +59,12 @@ export async function createTestApp({
     observers: [],
   };
   const app = await buildApp(services, new RequestLimits(rateLimiter), addRoutes);
+  const close = async (): Promise<void> => {
+    await app.close();
+    directory.stop();
+    await serving.close();
+    await made.drop();
+  };
   return {
     app,
     database,
@@ -69,12 +75,8 @@ export async function createTestApp({
       await app.listen({ host: '127.0.0.1', port: 0 });
       return (app.server.address() as AddressInfo).port;
     },
-    async close() {
-      await app.close();
-      directory.stop();
-      await serving.close();
-      await made.drop();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { lacksTerms } from '../../src/index/lacks-terms.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 import { BLOCKS, CATALOG, execute, faultsOf } from '../recovery/indexed-catalog.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
@@ -86,16 +85,15 @@ test('an index that version 2.0 changed fails what needs its missing terms, unti
 
 test('pds check reports it, and pds migrate builds their terms once', async () => {
   const before = await responses();
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
   await changeAsBefore();
-  const { code, stdout } = await callPds(['check'], settings);
+  const { code, stdout } = await callPds(['check'], service.settings);
   expect([code, stdout]).toEqual([
     1,
     expect.stringMatching(/FAIL {2}index: it lacks terms, since an older version changed it last\n.*Run "pds reindex"/),
   ]);
-  const migrated = await callPds(['migrate', '--json'], settings);
+  const migrated = await callPds(['migrate', '--json'], service.settings);
   expect(JSON.parse(migrated.stdout)).toMatchObject({ migrations: ['index: terms of NIGP codes'] });
-  expect(JSON.parse((await callPds(['migrate', '--json'], settings)).stdout)).toMatchObject({ migrations: [] });
+  expect(JSON.parse((await callPds(['migrate', '--json'], service.settings)).stdout)).toMatchObject({ migrations: [] });
   expect(await responses()).toEqual(before);
 });
 

@@ -102,31 +102,6 @@ describe('the admin port', () => {
     await server.close();
   });
 
-  test('is named in the error if it is in use, with exit code 1', async () => {
-    const first = serve();
-    const admin = await first.adminPort();
-    const second = serve({ PDS_ADMIN_PORT: String(admin) });
-    expect(await second.exited).toEqual([1, null]);
-    await second.closed;
-    expect(second.output()).toContain(
-      `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${admin}. ` +
-        'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT ' +
-        '(or --admin-port). A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or ' +
-        '--reuse-port)\n',
-    );
-    await end(first);
-  });
-
-  test("must differ from the partners' port", async () => {
-    const serving = serve({ PDS_PORT: '18081', PDS_ADMIN_PORT: '18081' });
-    expect(await serving.exited).toEqual([1, null]);
-    await serving.closed;
-    expect(serving.output()).toContain(
-      'the API and the admin server cannot both use 127.0.0.1:18081. ' +
-        'Choose another with PDS_PORT (or --port) or PDS_ADMIN_PORT (or --admin-port)\n',
-    );
-  });
-
   test('reports not ready if a newer version has migrated the schema', async () => {
     const own = await createTestDatabase();
     const serving = startServing(own.config);

@@ -1,10 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test as plainTest } from 'vitest';
 import { DOCUMENTS, readCodeSpans } from '../docs/documents.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { getAdmin } from '../support/process/administrator.ts';
@@ -12,6 +11,7 @@ import { createClient } from '../support/client.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { metricsIn } from '../support/network/promql.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -172,10 +172,6 @@ test('alerts fire on their conditions, and not otherwise', async () => {
 }, 120_000);
 
 async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-rules-'));
-  try {
-    await work(folder);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  const folder = newFolder();
+  await work(folder);
 }

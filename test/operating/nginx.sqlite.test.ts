@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'node:tls';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { startNginx, type NginxPart } from '../support/cluster/nginx.ts';
 import { ServicePart } from '../support/cluster/service.ts';
@@ -34,7 +33,7 @@ const workspace = forAllTests(() => new Workspace());
 const made = databaseForAllTests();
 beforeAll(async () => {
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config), PDS_TRUSTED_PROXIES: '127.0.0.1' };
+  const settings = { ...made.settings, PDS_TRUSTED_PROXIES: '127.0.0.1' };
   service = new ServicePart(workspace, await findLastingPort(), settings);
   await service.start();
   other = new ServicePart(workspace, await findLastingPort(), settings);

@@ -1,11 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { fillIn } from '../support/cluster/operator-file.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { newFolder } from '../support/new-folder.ts';
 
 const test = testWith('systemd');
 
@@ -25,8 +25,7 @@ const UNITS = {
 type UnitName = keyof typeof UNITS;
 const NAMES = Object.keys(UNITS) as UnitName[];
 
-const folder = mkdtempSync(join(tmpdir(), 'pds-unit-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 
 function write(name: UnitName, text = UNITS[name]): string {
   const path = join(folder, name);

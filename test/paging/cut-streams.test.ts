@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
@@ -9,7 +9,8 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { rollback } from '../../src/recovery/rollback.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { makePartner, type PartnerSetup } from '../support/partners.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { forAllTests } from '../support/lifetimes.ts';
+import { startService } from '../support/service.ts';
 
 /** Together more than sockets buffer, so that a stream that nobody reads is not read to its end either. */
 const CONTRACTS = 5_001;
@@ -19,14 +20,12 @@ const clock = Date.now;
 const idOf = (index: number): string => `ctr_${String(index).padStart(5, '0')}`;
 const made = (index: number) => ({ ...contract(idOf(index)), description: DESCRIPTION });
 
-let service: TestService;
 let partners = 0;
 
-beforeAll(async () => {
+const service = forAllTests(() => {
   const contracts = Array.from({ length: CONTRACTS }, (_, index) => made(index));
-  service = await startService({ catalog: { ...SMALL_CATALOG, contracts }, clock });
+  return startService({ catalog: { ...SMALL_CATALOG, contracts }, clock });
 }, 120_000);
-afterAll(() => service.close());
 
 const scope = { leadEntities: ['le_a', 'le_b'], coops: [] };
 

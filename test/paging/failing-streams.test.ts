@@ -2,15 +2,14 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, readToEnd } from '../support/network/raw-http.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { contract, SMALL_CATALOG } from '../support/publishing.ts';
 import { startService } from '../support/service.ts';
 
@@ -119,7 +118,7 @@ describe.each(['identity', 'gzip', 'br', 'zstd'])('a stream in %s', (encoding) =
 describe('a stream that is cut', () => {
   testWith('curl')('is an error of curl, which leaves no file', async () => {
     void revokeBetweenPieces();
-    const folder = await mkdtemp(join(tmpdir(), 'pds-cut-'));
+    const folder = newFolder();
     const file = join(folder, 'contracts.ndjson');
     const header = `Authorization: Bearer ${key}`;
     const url = `${service.url}/v1/contracts?format=ndjson`;
@@ -128,7 +127,6 @@ describe('a stream that is cut', () => {
     // A transfer that was cut, or a connection that was reset.
     expect([18, 56]).toContain(code);
     expect(existsSync(file)).toBe(false);
-    await rm(folder, { recursive: true });
   });
 
   test('is an error of fetch', async () => {

@@ -1,28 +1,24 @@
 import { spawn } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { ROOT, run, runNpm } from '../../client/test/support/programs.ts';
 import { startSampleService } from '../../client/test/support/sample-service.ts';
 import manifest from '../../client/package.json' with { type: 'json' };
 import assistants from '../../mcp/package.json' with { type: 'json' };
 import { testWith } from '../support/installed-programs.ts';
 import { forAllTests } from '../support/lifetimes.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { PAGES, readText } from './site.ts';
 
 const PACKAGE = `/docs/partner-data-client-${manifest.version}.tgz`;
 const ASSISTANTS = `/docs/partner-data-mcp-${assistants.version}.tgz`;
 
-let project: string;
+const project = newFolder();
 
 const service = forAllTests(startSampleService);
-beforeAll(() => {
-  project = mkdtempSync(join(tmpdir(), 'pds-client-of-service-'));
-}, 60_000);
-afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 test("the client's README runs in a new project that installs the client from the service", async () => {
   await runNpm(['init', '-y'], project);
@@ -74,8 +70,7 @@ test('the portal shows the integrity that npm records, in a block to copy', asyn
 testWith('mcp')(
   'the server for assistants that the service hands out starts, with the packages that it names',
   async () => {
-    const folder = mkdtempSync(join(tmpdir(), 'pds-mcp-of-service-'));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const folder = newFolder();
     const tarball = join(folder, 'package.tgz');
     writeFileSync(tarball, Buffer.from(await (await fetch(`${service.url}${ASSISTANTS}`)).arrayBuffer()));
     await run('tar', ['xf', tarball, '-C', folder]);

@@ -67,12 +67,8 @@ test('Markdown has the address of the service in its examples', async () => {
     (await app.inject({ url: '/docs/guides/first-request.md', headers: { ...headers } })).payload;
   expect(await read({ host: 'api.example.com:8443' })).toContain('PARTNER_DATA_URL=http://api.example.com:8443\n');
   expect(await read({ host: 'api.example.com/"$(id)"' })).toContain('PARTNER_DATA_URL=http://127.0.0.1:8080\n');
-  const behindProxy = await createTestApp({ config: { publicUrl: 'https://data.example.org' } });
-  try {
-    expect(await read({ host: '10.0.0.1' }, behindProxy.app)).toContain('PARTNER_DATA_URL=https://data.example.org\n');
-  } finally {
-    await behindProxy.close();
-  }
+  await using behindProxy = await createTestApp({ config: { publicUrl: 'https://data.example.org' } });
+  expect(await read({ host: '10.0.0.1' }, behindProxy.app)).toContain('PARTNER_DATA_URL=https://data.example.org\n');
 });
 
 test('the client for Python is handed out as it is, as text', async () => {

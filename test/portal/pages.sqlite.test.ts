@@ -1,11 +1,10 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
-import { createTestApp } from '../http/test-app.ts';
 import { findViolationsOnAnyScreen, NO_VIOLATIONS } from '../support/browser/accessibility.ts';
-import { openPages, openSearch, recordPage } from '../support/browser/browser.ts';
+import { openSearch, recordPage } from '../support/browser/browser.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { forAllTests } from '../support/lifetimes.ts';
+import { serveSite } from './serve-site.ts';
 import { GUIDE_PATHS, PAGES } from './site.ts';
 
 /** The maximum transfer size of a page with its resources, uncached, before the search is opened. */
@@ -13,14 +12,7 @@ const MAX_PAGE_BYTES = 200_000;
 
 const FIRST_REQUEST = '/docs/guides/first-request';
 
-let origin: string;
-const { withPage, close } = openPages();
-
-const service = forAllTests(createTestApp);
-beforeAll(async () => {
-  origin = `http://127.0.0.1:${await service.listen()}`;
-});
-afterAll(() => close());
+const { service, site, testPage, withPage } = serveSite();
 
 test.each([...PAGES.keys()])('%s allows no other origin, and no inline script', async (path) => {
   const response = await service.app.inject(path);
@@ -93,10 +85,10 @@ for (const path of GUIDE_PATHS) {
   testWith('chromium', 'tools')(`${path} opens without a complaint, is accessible, and fits any screen`, async () => {
     await withPage({ viewport: { width: 1280, height: 900 } }, async (page) => {
       const { complaints, origins } = recordPage(page);
-      await page.goto(`${origin}${path}`);
+      await page.goto(`${site.origin}${path}`);
       expect(await findViolationsOnAnyScreen(page)).toEqual(NO_VIOLATIONS);
       expect(complaints).toEqual([]);
-      expect(origins).toEqual(new Set([origin]));
+      expect(origins).toEqual(new Set([site.origin]));
     });
   });
 }
@@ -112,7 +104,7 @@ testWith('chromium')(
       for (const path of GUIDE_PATHS) {
         await network.send('Network.clearBrowserCache');
         bytes = 0;
-        await page.goto(`${origin}${path}`);
+        await page.goto(`${site.origin}${path}`);
         // The script of the search form, which a page loads once it is idle.
         await page.locator('#starlight__search input').waitFor({ state: 'attached' });
         expect(bytes, path).toBeGreaterThan(20_000);
@@ -149,33 +141,31 @@ const SEARCHES: readonly [word: string, section: string][] = [
   ['count solicitations', '/docs/reference#tag/solicitations/GET/v1/solicitations/count'],
 ];
 
-testWith('chromium')('one search finds words of the guides and of the reference, without another origin', async () => {
-  await withPage({}, async (page) => {
-    const { complaints, origins } = recordPage(page);
-    await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' });
-    const search = await openSearch(page);
-    for (const [word, section] of SEARCHES) {
-      await search.fill(word);
-      await page.locator(`.pagefind-ui__result:nth-child(-n + 2) a[href^="${section}"]`).first().waitFor();
-    }
-    // There are words that begin it, such as "web", and no such word.
-    for (const word of ['websockets', 'paging websockets', 'zzz']) {
-      await search.fill(word);
-      await page.getByText(`No results for ${word}`).waitFor();
-    }
-    await search.fill(SEARCHES.at(-1)?.[0] ?? '');
-    await page.locator(`a[href="${SEARCHES.at(-1)?.[1] ?? ''}"]`).click();
-    await page.getByRole('heading', { name: 'Count solicitations' }).first().waitFor();
-    expect(complaints).toEqual([]);
-    expect(origins).toEqual(new Set([origin]));
-  });
+testPage('one search finds words of the guides and of the reference, without another origin', {}, async (page) => {
+  const { complaints, origins } = recordPage(page);
+  await page.goto(`${site.origin}/docs`, { waitUntil: 'networkidle' });
+  const search = await openSearch(page);
+  for (const [word, section] of SEARCHES) {
+    await search.fill(word);
+    await page.locator(`.pagefind-ui__result:nth-child(-n + 2) a[href^="${section}"]`).first().waitFor();
+  }
+  // There are words that begin it, such as "web", and no such word.
+  for (const word of ['websockets', 'paging websockets', 'zzz']) {
+    await search.fill(word);
+    await page.getByText(`No results for ${word}`).waitFor();
+  }
+  await search.fill(SEARCHES.at(-1)?.[0] ?? '');
+  await page.locator(`a[href="${SEARCHES.at(-1)?.[1] ?? ''}"]`).click();
+  await page.getByRole('heading', { name: 'Count solicitations' }).first().waitFor();
+  expect(complaints).toEqual([]);
+  expect(origins).toEqual(new Set([site.origin]));
 });
 
 testWith('chromium')('pictures of the portal have the theme of the page', async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
     await withPage({ colorScheme, viewport: { width: 1280, height: 900 } }, async (page) => {
       for (const path of ['/docs/guides/explorer', FIRST_REQUEST]) {
-        await page.goto(`${origin}${path}`);
+        await page.goto(`${site.origin}${path}`);
         const images = await page.locator('main img:visible').all();
         expect(images, path).toHaveLength(1);
         expect(await images[0]?.getAttribute('src'), path).toContain(`-${colorScheme}.`);
@@ -184,9 +174,11 @@ testWith('chromium')('pictures of the portal have the theme of the page', async 
   }
 });
 
-testWith('chromium')('the language of examples is chosen with the keyboard, and stays on other pages', async () => {
-  await withPage({ viewport: { width: 1280, height: 900 } }, async (page) => {
-    await page.goto(`${origin}${FIRST_REQUEST}`);
+testPage(
+  'the language of examples is chosen with the keyboard, and stays on other pages',
+  { viewport: { width: 1280, height: 900 } },
+  async (page) => {
+    await page.goto(`${site.origin}${FIRST_REQUEST}`);
     await page.keyboard.press('Tab');
     await page.getByRole('link', { name: 'Skip to content' }).and(page.locator(':focus')).waitFor();
     const tab = (name: string) => page.getByRole('tab', { name, exact: true }).first();
@@ -196,12 +188,12 @@ testWith('chromium')('the language of examples is chosen with the keyboard, and 
       await tab(name).and(page.locator(':focus')).waitFor();
     }
     for (const path of [FIRST_REQUEST, '/docs/guides/paging', '/docs/guides/syncing']) {
-      await page.goto(`${origin}${path}`);
+      await page.goto(`${site.origin}${path}`);
       expect(await tab('Python').getAttribute('aria-selected'), path).toBe('true');
       expect(await page.getByRole('tabpanel').first().innerText(), path).toContain('import PartnerData');
     }
-  });
-});
+  },
+);
 
 const copyFirst = async (page: Page): Promise<string> => {
   await page.locator('.expressive-code').first().hover();
@@ -209,24 +201,24 @@ const copyFirst = async (page: Page): Promise<string> => {
   return page.evaluate<string>('navigator.clipboard.readText()');
 };
 
-testWith('chromium')('examples are copied as shown, with the address of the service', async () => {
-  await withPage({ permissions: ['clipboard-read', 'clipboard-write'] }, async (page) => {
-    await page.goto(`${origin}/docs`, { waitUntil: 'networkidle' });
+testPage(
+  'examples are copied as shown, with the address of the service',
+  { permissions: ['clipboard-read', 'clipboard-write'] },
+  async (page) => {
+    await page.goto(`${site.origin}/docs`, { waitUntil: 'networkidle' });
     expect(await copyFirst(page)).toBe(
-      `curl -sS --fail-with-body \\\n  -H 'Authorization: Bearer <your key>' \\\n  ${origin}/v1/coops`,
+      `curl -sS --fail-with-body \\\n  -H 'Authorization: Bearer <your key>' \\\n  ${site.origin}/v1/coops`,
     );
-    await page.goto(`${origin}${FIRST_REQUEST}`, { waitUntil: 'networkidle' });
-    const example = `export PARTNER_DATA_URL=${origin}\nexport PARTNER_DATA_KEY='<your key>'`;
+    await page.goto(`${site.origin}${FIRST_REQUEST}`, { waitUntil: 'networkidle' });
+    const example = `export PARTNER_DATA_URL=${site.origin}\nexport PARTNER_DATA_KEY='<your key>'`;
     expect(await page.locator('.expressive-code pre').first().innerText()).toBe(example);
     expect(await copyFirst(page)).toBe(example);
-  });
-});
+  },
+);
 
-testWith('chromium')('on paper no navigation is printed, and every language of an example', async () => {
-  await withPage({}, async (page) => {
-    await page.goto(`${origin}${FIRST_REQUEST}`);
-    await page.emulateMedia({ media: 'print' });
-    expect(await page.locator('nav.sidebar').isVisible()).toBe(false);
-    expect(await page.getByText('import PartnerData').first().isVisible()).toBe(true);
-  });
+testPage('on paper no navigation is printed, and every language of an example', {}, async (page) => {
+  await page.goto(`${site.origin}${FIRST_REQUEST}`);
+  await page.emulateMedia({ media: 'print' });
+  expect(await page.locator('nav.sidebar').isVisible()).toBe(false);
+  expect(await page.getByText('import PartnerData').first().isVisible()).toBe(true);
 });

@@ -1,5 +1,4 @@
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
@@ -9,6 +8,7 @@ import { setPartner } from '../../src/access/partner-admin.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
 import { findInstalled, testWith } from '../support/installed-programs.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { contract, publishLines, solicitation, SMALL_CATALOG } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { CuttingServer, type Fault } from './cutting-server.ts';
@@ -34,7 +34,7 @@ let service: TestService;
 let server: CuttingServer;
 let made: TestDatabase;
 let copy: pg.Client;
-let folder: string;
+const folder = newFolder();
 let environment: Record<string, string>;
 
 beforeAll(async () => {
@@ -51,7 +51,6 @@ beforeAll(async () => {
   made = await createEmptyDatabase();
   copy = new pg.Client({ connectionString: databaseUrlOf(made.config) });
   await copy.connect();
-  folder = await mkdtemp(join(tmpdir(), 'pds-postgresql-copy-'));
   const { hostname, port, username, password, pathname } = new URL(databaseUrlOf(made.config));
   environment = {
     ...{ PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password, PGDATABASE: pathname.slice(1) },
@@ -64,7 +63,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await copy.end();
-  await Promise.all([server.close(), made.drop(), rm(folder, { recursive: true })]);
+  await Promise.all([server.close(), made.drop()]);
   await service.close();
 });
 

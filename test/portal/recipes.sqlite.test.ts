@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { startPython } from '../../client/test/python/python-process.ts';
@@ -9,6 +8,7 @@ import { startFaultyServer } from '../../client/test/support/faulty-server.ts';
 import type { MirrorEnd } from '../../client/test/mirror/support/mirror-process.ts';
 import { startMirrorHere } from '../../client/test/mirror/support/mirror-here.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { publishLines, solicitation, SMALL_CATALOG } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { CuttingServer } from './cutting-server.ts';
@@ -19,7 +19,7 @@ const [MAIL, CHAT, CALENDAR] = listExamples(readText('docs/partner-guide/recipes
 
 let service: TestService;
 let server: CuttingServer;
-let folder: string;
+const folder = newFolder();
 
 beforeAll(async () => {
   const titles = [
@@ -36,14 +36,12 @@ beforeAll(async () => {
   const partners = [{ name: 'all', everything: true }];
   service = await startService({ catalog: { ...SMALL_CATALOG, solicitations }, partners, clock: Date.now });
   server = await CuttingServer.start(service.url);
-  folder = await mkdtemp(join(tmpdir(), 'pds-recipes-'));
   for (const [name, example] of Object.entries({ mail: MAIL, chat: CHAT, calendar: CALENDAR }))
     await writeFile(join(folder, `recipe_${name}.py`), example?.code ?? '');
 });
 afterAll(async () => {
   await server.close();
   await service.close();
-  await rm(folder, { recursive: true });
 });
 
 const environment = () => ({ PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: service.partner('all').key });

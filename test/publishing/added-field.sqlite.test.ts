@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { createTestDatabase } from '../support/database.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import type { AddedField } from './added-field-process.ts';
@@ -64,24 +64,20 @@ test('CONTRIBUTING.md names every file that it touches', () => {
 
 /** Runs `work` with a copy of what the edits touch; links lead to everything else. */
 function inEditedCopy<T>(work: (copy: string) => T): T {
-  const copy = mkdtempSync(join(tmpdir(), 'pds-added-field-'));
-  try {
-    for (const path of ['src', 'test/model', 'test/support/stored-catalog.ts', PROCESS])
-      cpSync(join(ROOT, path), join(copy, path), { recursive: true });
-    mkdirSync(join(copy, 'test'), { recursive: true });
-    for (const name of readdirSync(ROOT)) {
-      if (name !== 'src' && name !== 'test' && name !== '.git') symlinkSync(join(ROOT, name), join(copy, name));
-    }
-    for (const [file, insertions] of Object.entries(EDITS)) {
-      let text = readFileSync(join(copy, file), 'utf8');
-      for (const [before, inserted] of insertions) {
-        expect(text.split(before)).toHaveLength(2);
-        text = text.replace(before, () => inserted + before);
-      }
-      writeFileSync(join(copy, file), text);
-    }
-    return work(copy);
-  } finally {
-    rmSync(copy, { recursive: true });
+  const copy = newFolder();
+  for (const path of ['src', 'test/model', 'test/support/stored-catalog.ts', PROCESS])
+    cpSync(join(ROOT, path), join(copy, path), { recursive: true });
+  mkdirSync(join(copy, 'test'), { recursive: true });
+  for (const name of readdirSync(ROOT)) {
+    if (name !== 'src' && name !== 'test' && name !== '.git') symlinkSync(join(ROOT, name), join(copy, name));
   }
+  for (const [file, insertions] of Object.entries(EDITS)) {
+    let text = readFileSync(join(copy, file), 'utf8');
+    for (const [before, inserted] of insertions) {
+      expect(text.split(before)).toHaveLength(2);
+      text = text.replace(before, () => inserted + before);
+    }
+    writeFileSync(join(copy, file), text);
+  }
+  return work(copy);
 }

@@ -3,35 +3,6 @@ import { expect, test } from 'vitest';
 import { placeInBlocks as placesInBlocks, placeRecords } from '../../src/publishing/positions/place-records.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 
-/** Stored records, in places dense, with new ones among them. */
-const records = fc
-  .tuple(
-    fc.uniqueArray(fc.oneof(fc.nat(BLOCK_SIZE - 1), fc.nat(60), fc.integer({ min: 65_500, max: BLOCK_SIZE - 1 })), {
-      maxLength: 200,
-    }),
-    fc.array(fc.tuple(fc.nat(200), fc.integer({ min: 1, max: 40 })), { maxLength: 8 }),
-  )
-  .map(([stored, runs]) => {
-    const positions: (number | null)[] = stored.sort((one, other) => one - other);
-    for (const [index, count] of runs) {
-      positions.splice(Math.min(index, positions.length), 0, ...Array<null>(count).fill(null));
-    }
-    return positions;
-  });
-
-test('positions increase in the order of the records, within the block', () => {
-  fc.assert(
-    fc.property(records, fc.integer({ min: 1, max: 3 }), (positions, step) => {
-      const placed = placeRecords(positions, BLOCK_SIZE, step);
-      expect(placed).toHaveLength(positions.length);
-      for (const [index, position] of placed.entries()) {
-        expect(position).toBeGreaterThan(placed[index - 1] ?? -1);
-        expect(position).toBeLessThan(BLOCK_SIZE);
-      }
-    }),
-  );
-});
-
 /** Every arrangement of stored and new records that fits into a block of this size. */
 function* everyBlock(blockSize: number): Generator<(number | null)[]> {
   const extend = function* (records: (number | null)[], from: number): Generator<(number | null)[]> {
@@ -49,33 +20,6 @@ test('in every small block, no two records get the same position', () => {
     if (placed.some((position, index) => position <= (placed[index - 1] ?? -1) || position >= 8))
       expect.fail(`${JSON.stringify(records)} became ${JSON.stringify(placed)}`);
   }
-});
-
-test('stored records keep their positions if every gap has room for the new records', () => {
-  fc.assert(
-    fc.property(
-      fc.array(fc.record({ room: fc.integer({ min: 1, max: 20 }), added: fc.nat(20) }), {
-        minLength: 1,
-        maxLength: 50,
-      }),
-      (gaps) => {
-        let position = -1;
-        const positions = gaps.flatMap(({ room, added }) => {
-          position += room + 1;
-          return [...Array<null>(Math.min(room, added)).fill(null), position];
-        });
-        const placed = placeRecords(positions, BLOCK_SIZE, 1);
-        expect(placed.filter((_, index) => positions[index] !== null)).toEqual(
-          positions.filter((stored) => stored !== null),
-        );
-      },
-    ),
-  );
-});
-
-test('new records after the last one are a step apart', () => {
-  expect(placeRecords([10, null, null], BLOCK_SIZE, 4)).toEqual([10, 11, 15]);
-  expect(placeRecords([null, null, null], BLOCK_SIZE, 4)).toEqual([0, 4, 8]);
 });
 
 test('if there is no room, only nearby records move', () => {
@@ -99,11 +43,6 @@ test('inserting a record moves less than one other on average, while there are g
     expect(moved.length).toBeLessThan(50);
     stored = placed;
   }
-});
-
-test('a full block holds as many records as its size', () => {
-  const full = Array.from({ length: BLOCK_SIZE }, (_, index) => (index < 100 ? null : index - 100));
-  expect(placeRecords(full, BLOCK_SIZE, 1)).toEqual([...Array(BLOCK_SIZE).keys()]);
 });
 
 /** The position of each record: part 0 is the block itself, followed by new blocks. */

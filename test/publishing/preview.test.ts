@@ -153,10 +153,6 @@ describe('a preview', () => {
   });
   afterAll(() => made.drop());
 
-  test('lists nothing if nothing would change', async () => {
-    expect((await previewLines(made, SMALL_CATALOG, { replace: true })).changes).toEqual([]);
-  });
-
   test('names fields by their path, and shows a list of ids as one value', async () => {
     const { solicitations, contracts } = SMALL_CATALOG;
     const { changes } = await previewLines(made, {
@@ -203,24 +199,20 @@ describe('a preview', () => {
     [null, ''],
     [null, 'Only about\n'],
   ])('reads back the texts %j and %j of a supplier', async (short_intro, about) => {
-    const own = await createTestDatabase();
-    try {
-      const former = { ...supplier('sup_1'), short_intro, about };
-      await publishLines(own.database, { ...SMALL_CATALOG, suppliers: [former, supplier('sup_2')] });
-      const { changes } = await previewLines(own, {
-        suppliers: [{ ...former, short_intro: 'Fresh intro', about: 'Fresh about' }],
-      });
-      expect(changes).toMatchObject([
-        {
-          fields: [
-            { field: 'short_intro', before: short_intro, after: 'Fresh intro' },
-            { field: 'about', before: about, after: 'Fresh about' },
-          ],
-        },
-      ]);
-    } finally {
-      await own.drop();
-    }
+    await using own = await createTestDatabase();
+    const former = { ...supplier('sup_1'), short_intro, about };
+    await publishLines(own.database, { ...SMALL_CATALOG, suppliers: [former, supplier('sup_2')] });
+    const { changes } = await previewLines(own, {
+      suppliers: [{ ...former, short_intro: 'Fresh intro', about: 'Fresh about' }],
+    });
+    expect(changes).toMatchObject([
+      {
+        fields: [
+          { field: 'short_intro', before: short_intro, after: 'Fresh intro' },
+          { field: 'about', before: about, after: 'Fresh about' },
+        ],
+      },
+    ]);
   });
 
   test('lists no more changes than the receiver has room for, and counts all', async () => {

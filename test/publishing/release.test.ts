@@ -1,6 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openForCommands } from '../../src/database/open.ts';
@@ -9,6 +8,7 @@ import type { SolicitationRow } from '../../src/database/tables.ts';
 import { publish, type ImportReport } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { newFolder } from '../support/new-folder.ts';
 import {
   contract,
   publishLines,
@@ -83,11 +83,10 @@ describe('release', () => {
   });
 
   test('reads gzip, a byte order mark, CRLF, empty lines and a last line without a line end', async () => {
-    const directory = mkdtempSync(join(tmpdir(), 'pds-import-'));
+    const directory = newFolder();
     const text = '\uFEFF{"id":"co_1","name":"É"}\r\n\r\n{"id":"co_2","name":"ﬁ"}';
     writeFileSync(join(directory, 'coops.ndjson.gz'), gzipSync(text));
     const report = await publish(made.database, await listSources(directory), { clock: () => nowMs });
-    rmSync(directory, { recursive: true });
     expect(report.kinds.coops).toMatchObject({ added: 2 });
   });
 

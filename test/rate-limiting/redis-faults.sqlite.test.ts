@@ -145,15 +145,6 @@ test('replaces a connection that has gone silent', async () => {
   expect(limitResult?.remaining).toBe(6);
 });
 
-test('starts without Redis, and uses it once it is up', async () => {
-  await redis.kill();
-  const { limiter, lines, logged } = await start(redis.url);
-  expect(lines).toEqual([expect.stringMatching(/Redis does not count requests.*ECONNREFUSED/)]);
-  expect(countRequest(limiter)).toEqual({ isExceeded: false, remaining: 9, resetSeconds: 60 });
-  await redis.start();
-  await logged(AGAIN);
-});
-
 test('starts while Redis does not respond', async () => {
   proxy.freeze();
   const { limiter, logged } = await start();

@@ -7,19 +7,16 @@ import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { backup, type BackupOptions } from '../../src/recovery/backup.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { firstCatalog, PARTNERS, startWriter } from '../sync/writer-process.ts';
 
 let folder: string;
-let settings: Record<string, string>;
 
 const made = databaseForEachTest();
 beforeEach(() => {
   if (made.config.engine !== 'sqlite') throw new Error('this is about SQLite');
   folder = dirname(made.config.path);
-  settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
 });
 
 function backUp(target: string, options: Partial<BackupOptions> = {}) {
@@ -68,7 +65,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
   test('creates a folder that only its owner can read, with a manifest', async () => {
     await publishLines(made.database, SMALL_CATALOG);
     const target = join(folder, 'backups', 'today');
-    const { code, stdout } = await callPds(['backup', target, '--json'], settings);
+    const { code, stdout } = await callPds(['backup', target, '--json'], made.settings);
     expect(code).toBe(0);
     expect(readdirSync(target).sort()).toEqual(['access.sqlite', 'backup.json', 'catalog.sqlite']);
     expect(statSync(target).mode & 0o777).toBe(0o700);
@@ -94,7 +91,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
     mkdirSync(join(target, '2020-01-01T00-00-00.000Z'), { recursive: true });
     const names = [];
     for (let round = 0; round < 3; round += 1) {
-      const { code, stdout, stderr } = await callPds(['backup', target, '--keep', '2', '--json'], settings);
+      const { code, stdout, stderr } = await callPds(['backup', target, '--keep', '2', '--json'], made.settings);
       expect(code, stderr).toBe(0);
       names.push(basename((JSON.parse(stdout) as { directory: string }).directory));
     }
@@ -107,13 +104,13 @@ describe('pds backup', { timeout: 120_000 }, () => {
     const target = join(folder, 'full');
     mkdirSync(target);
     writeFileSync(join(target, 'precious'), '');
-    const refused = await callPds(['backup', target], settings);
+    const refused = await callPds(['backup', target], made.settings);
     expect(refused).toMatchObject({ code: 1, stderr: `error: ${target} is not empty: choose a new folder\n` });
     expect(readdirSync(target)).toEqual(['precious']);
-    const file = await callPds(['backup', join(target, 'precious')], settings);
+    const file = await callPds(['backup', join(target, 'precious')], made.settings);
     expect(file.code).toBe(1);
     mkdirSync(join(folder, 'empty'));
-    expect((await callPds(['backup', join(folder, 'empty')], settings)).code).toBe(0);
+    expect((await callPds(['backup', join(folder, 'empty')], made.settings)).code).toBe(0);
     expect(readdirSync(folder).filter((name) => name.includes('partial'))).toEqual([]);
   });
 
@@ -134,7 +131,7 @@ describe('pds backup', { timeout: 120_000 }, () => {
     const bytes = readFileSync(catalog);
     bytes.fill(0xff, 8192 * 20, 8192 * 21);
     writeFileSync(catalog, bytes);
-    const outcome = await callPds(['backup', join(folder, 'b')], settings);
+    const outcome = await callPds(['backup', join(folder, 'b')], made.settings);
     expect(outcome.code).toBe(1);
     expect(outcome.stderr).toMatch(/damaged/);
     expect(existsSync(join(folder, 'b'))).toBe(false);

@@ -1,18 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import {
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { KINDS } from '../../src/kinds.ts';
@@ -21,10 +11,11 @@ import { MAX_LINE_BYTES } from '../../src/publishing/read/record-schemas.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 import { exportCatalog } from '../../src/recovery/export.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
+import { MAIN } from '../commands/run-pds.ts';
 import { catalogVersion, RECORDS, versionOf } from '../faults/versions.ts';
 import { catalogs } from '../fuzz/valid-catalogs.ts';
 import { createTestDatabase, databaseForEachTest } from '../support/database.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { publishLines, SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { generatedRecords } from '../support/records/generated-records.ts';
 import { numberOfRuns } from '../support/runs.ts';
@@ -32,16 +23,13 @@ import { numberOfRuns } from '../support/runs.ts';
 const RUNS = numberOfRuns({ usually: 12, nightly: 300 });
 
 let folder: string;
-let settings: Record<string, string>;
 let exports: number;
 
 const made = databaseForEachTest();
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'pds-export-'));
-  settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+  folder = newFolder();
   exports = 0;
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 async function exportTo(database: OpenDatabase, onProgress = (): void => undefined) {
   const directory = join(folder, `export-${(exports += 1)}`);
@@ -109,7 +97,10 @@ describe('an export', { timeout: 300_000 }, () => {
         // Between two kinds.
         if (outputs.length > 0) return;
         outputs.push(
-          execFileSync(process.execPath, [MAIN, 'import', directory, '--json'], { env: settings, encoding: 'utf8' }),
+          execFileSync(process.execPath, [MAIN, 'import', directory, '--json'], {
+            env: made.settings,
+            encoding: 'utf8',
+          }),
         );
       });
       expect(versionOf(Object.values(during.files))).toBe(1);
@@ -160,18 +151,18 @@ describe('pds export', () => {
   test('creates a folder that only its owner can read, which pds diff and pds import read', async () => {
     const { timestamp } = await publishLines(made.database, SMALL_CATALOG);
     const target = join(folder, 'exports', 'today');
-    const { code, stdout } = await callPds(['export', target, '--json'], settings);
+    const { code, stdout } = await callPds(['export', target, '--json'], made.settings);
     expect(code).toBe(0);
     const kinds = Object.fromEntries(KINDS.map((kind) => [kind, SMALL_CATALOG[kind].length]));
     expect(JSON.parse(stdout)).toEqual({ directory: target, published_at: timestamp, kinds, notes: [] });
     expect(statSync(target).mode & 0o777).toBe(0o700);
     for (const name of readdirSync(target)) expect(statSync(join(target, name)).mode & 0o777, name).toBe(0o600);
-    expect((await callPds(['diff', target, '--replace'], settings)).code).toBe(0);
+    expect((await callPds(['diff', target, '--replace'], made.settings)).code).toBe(0);
     await publishLines(made.database, { coops: [{ id: 'co_bad', name: 'Bad' }] });
-    expect((await callPds(['diff', target, '--replace'], settings)).code).toBe(1);
-    expect(await callPds(['import', target, '--replace', '--yes'], settings)).toMatchObject({ code: 0 });
+    expect((await callPds(['diff', target, '--replace'], made.settings)).code).toBe(1);
+    expect(await callPds(['import', target, '--replace', '--yes'], made.settings)).toMatchObject({ code: 0 });
     const again = join(folder, 'exports', 'again');
-    expect((await callPds(['export', again], settings)).stderr).toMatch(
+    expect((await callPds(['export', again], made.settings)).stderr).toMatch(
       /^Exported the release at \S+Z to \S+again\. /m,
     );
     expect(filesOf(again)).toEqual(filesOf(target));
@@ -179,13 +170,13 @@ describe('pds export', () => {
 
   test('writes empty files for an empty catalog, with which a first import is undone', async () => {
     const target = join(folder, 'empty');
-    const { code, stderr } = await callPds(['export', target], settings);
+    const { code, stderr } = await callPds(['export', target], made.settings);
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr: expect.stringMatching(/\nExported an empty catalog to \S+\.\n$/) as string,
     });
     await publishLines(made.database, SMALL_CATALOG);
-    expect((await callPds(['import', target, '--replace', '--yes'], settings)).code).toBe(0);
+    expect((await callPds(['import', target, '--replace', '--yes'], made.settings)).code).toBe(0);
     expect(await made.database.kysely.selectFrom('catalog.solicitations').select('id').execute()).toEqual([]);
   });
 
@@ -203,7 +194,7 @@ describe('pds export', () => {
       [['export', join(folder, 'link')], 'choose another folder'],
       [['export', join(folder, 'no', 'such', 'folder')], 'does not exist: create it first'],
     ] as const) {
-      expect(await callPds(words, settings)).toMatchObject({
+      expect(await callPds(words, made.settings)).toMatchObject({
         code: 1,
         stderr: expect.stringContaining(says) as string,
       });

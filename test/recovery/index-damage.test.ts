@@ -141,28 +141,24 @@ describe('index damage is detected, and repaired from the stored records', () =>
 });
 
 test('sampling a large block detects missing and extra terms, and reports nothing if it is sound', async () => {
-  const made = await createTestDatabase();
-  try {
-    const { database } = made;
-    // So many suppliers that terms common to all are stored as bitmaps.
-    const suppliers = Array.from({ length: 4_500 }, (_, index) => supplier(`sup_${index + 10_000}`));
-    await publishLines(database, { ...SMALL_CATALOG, contracts: [], solicitations: [], suppliers });
-    for (let time = 0; time < 5; time += 1) {
-      const findings = await verifySample(database);
-      expect(described(findings)).toEqual([]);
-      expect(findings[0]?.records).toBeGreaterThan(300);
-      expect(findings[0]?.records).toBeLessThan(513);
-    }
-    await execute(database, `delete from catalog.suppliers_index where term = '@state=OH'`);
-    await execute(
-      database,
-      `insert into catalog.suppliers_index (block, term, bits) select block, 'zebra', bits from catalog.suppliers_index where term = '@all'`,
-    );
-    expect(described(await verifySample(database))).toEqual([
-      'suppliers: 1 superfluous row ("zebra" in block 0)',
-      'suppliers: 1 missing row ("@state=OH" in block 0)',
-    ]);
-  } finally {
-    await made.drop();
+  await using made = await createTestDatabase();
+  const { database } = made;
+  // So many suppliers that terms common to all are stored as bitmaps.
+  const suppliers = Array.from({ length: 4_500 }, (_, index) => supplier(`sup_${index + 10_000}`));
+  await publishLines(database, { ...SMALL_CATALOG, contracts: [], solicitations: [], suppliers });
+  for (let time = 0; time < 5; time += 1) {
+    const findings = await verifySample(database);
+    expect(described(findings)).toEqual([]);
+    expect(findings[0]?.records).toBeGreaterThan(300);
+    expect(findings[0]?.records).toBeLessThan(513);
   }
+  await execute(database, `delete from catalog.suppliers_index where term = '@state=OH'`);
+  await execute(
+    database,
+    `insert into catalog.suppliers_index (block, term, bits) select block, 'zebra', bits from catalog.suppliers_index where term = '@all'`,
+  );
+  expect(described(await verifySample(database))).toEqual([
+    'suppliers: 1 superfluous row ("zebra" in block 0)',
+    'suppliers: 1 missing row ("@state=OH" in block 0)',
+  ]);
 });

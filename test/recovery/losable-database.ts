@@ -30,12 +30,8 @@ export async function createLosableDatabase(): Promise<LosableDatabase> {
   await made.database.close();
   const { config } = made;
   const use: LosableDatabase['use'] = async (work) => {
-    const database = openForCommands(config);
-    try {
-      return await work(database);
-    } finally {
-      await database.close();
-    }
+    await using database = openForCommands(config);
+    return await work(database);
   };
   if (config.engine === 'sqlite') {
     const folder = `${config.path}.backup`;

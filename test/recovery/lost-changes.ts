@@ -7,12 +7,8 @@ import { contract, publishLines } from '../support/publishing.ts';
 
 /** Changes a PostgreSQL database directly, bypassing any proxy of the service. */
 export async function change<T>(url: string, work: (database: OpenDatabase) => Promise<T>): Promise<T> {
-  const database = openForCommands({ engine: 'postgres', url });
-  try {
-    return await work(database);
-  } finally {
-    await database.close();
-  }
+  await using database = openForCommands({ engine: 'postgres', url });
+  return await work(database);
 }
 
 /** The timestamps of all events. */

@@ -6,12 +6,12 @@ import { afterEach, expect, inject, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { startServing, type Serving } from '../../src/commands/serve/serving.ts';
 import { readConfig } from '../../src/config.ts';
-import { createClient, idsOf, listAllPages, type Get, type Client } from '../support/client.ts';
+import { createClient, idsOf, listAllPages, type Client } from '../support/client.ts';
 import { forEachTest } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines } from '../support/publishing.ts';
 import { change, COOPS, firstCatalog, leadEntity, LEAD_ENTITIES, PARTNERS } from '../sync/writer-process.ts';
-import { KINDS } from '../sync/copy.ts';
+import { Copy, KINDS } from '../sync/copy.ts';
 import { FeedCopy } from '../sync/feed-copy.ts';
 import { createLosableDatabase } from './losable-database.ts';
 
@@ -19,9 +19,6 @@ const HISTORIES = 5;
 
 /** How far ahead the clock was while the lost changes were made. */
 const LOST_CLOCK_SKEW_MS = 30_000;
-
-type Kind = (typeof KINDS)[number];
-type Served = Record<string, unknown> & { id: string };
 
 let serving: Serving;
 let client: Client;
@@ -38,39 +35,6 @@ const stop = async (): Promise<void> => {
 
 const losable = forEachTest(createLosableDatabase);
 afterEach(() => stop());
-
-/** A partner's copy of one kind, updated by full listings that can pause at any page and resume later. */
-class Copy {
-  readonly records = new Map<string, Served>();
-  readonly kind: Kind;
-  readonly key: string;
-  #since = '1970-01-01T00:00:00.000Z';
-  #watermark = '';
-  #cursor: string | null = null;
-
-  constructor(kind: Kind, key: string) {
-    this.kind = kind;
-    this.key = key;
-  }
-
-  /** Reads up to this many pages, or to the end of the listing. */
-  async advance(ask: Get, pages = Infinity): Promise<void> {
-    for (let page = 0; page < pages; page += 1) {
-      const parameters = new URLSearchParams({ updated_since: this.#since, limit: '3' });
-      if (this.#cursor !== null) parameters.set('cursor', this.#cursor);
-      const { status, body, headers } = await ask(`/v1/${this.kind}?${parameters.toString()}`, { key: this.key });
-      expect(status, body).toBe(200);
-      const { data, meta } = JSON.parse(body) as { data: Served[]; meta: { next_cursor: string | null } };
-      for (const record of data) this.records.set(record.id, record);
-      if (this.#cursor === null) this.#watermark = String(headers['x-sync-watermark']);
-      expect(headers['x-sync-watermark']).toBe(this.#watermark);
-      this.#cursor = meta.next_cursor;
-      if (this.#cursor !== null) continue;
-      this.#since = this.#watermark;
-      return;
-    }
-  }
-}
 
 const step = fc.oneof(
   { weight: 3, arbitrary: fc.record({ does: fc.constant('publish' as const), lines: change }) },
@@ -99,7 +63,7 @@ async function run(
   const clock = (): number => Date.now() + skewMs;
   for (const taken of history) {
     if (taken.does === 'sync') {
-      for (const copy of copies) await copy.advance(client.get, taken.pages);
+      for (const copy of copies) await copy.read(taken.pages);
       for (const feed of feeds) {
         for (let page = 0; page === 0 || (page < taken.pages && !feed.isAtStart); page += 1)
           await feed.read(client.get, { limit: 3 });
@@ -132,7 +96,9 @@ test('a copy that has seen lost changes becomes correct again with its existing 
   });
   await serve();
   for (const { kept, lost, later } of fc.sample(histories, { numRuns: HISTORIES, seed: 5 })) {
-    const copies = partners.flatMap(({ key }) => KINDS.map((kind) => new Copy(kind, key)));
+    const copies = partners.flatMap(({ key }) =>
+      KINDS.map((kind) => new Copy(kind, key, (path, options) => client.get(path, options), [3])),
+    );
     const feeds = partners.map(({ key }) => new FeedCopy(key));
     await run(kept, copies, feeds);
     await losable.backUp();
@@ -158,11 +124,10 @@ test('a copy that has seen lost changes becomes correct again with its existing 
     }
     for (const copy of copies) {
       // Finishes the listing in progress, then reads a whole one.
-      await copy.advance(client.get);
-      await copy.advance(client.get);
-      const pages = await listAllPages(client.get, `/v1/${copy.kind}`, copy.key, [100]);
-      const served = pages.flatMap(({ body }) => (JSON.parse(body) as { data: Served[] }).data);
-      for (const record of served) expect(copy.records.get(record.id), `${copy.kind} ${record.id}`).toEqual(record);
+      await copy.sync();
+      await copy.sync();
+      for (const record of await copy.listAll())
+        expect(copy.records.get(record.id), `${copy.kind} ${record.id}`).toEqual(record);
     }
   }
 }, 240_000);

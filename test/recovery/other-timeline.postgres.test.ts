@@ -3,14 +3,13 @@ import { listAuditEntries } from '../../src/database/audit.ts';
 import { readTimeline, readRecordedTimeline, recordLoss } from '../../src/database/postgres/timeline.ts';
 import { readTraces, recover } from '../../src/recovery/recover.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
-import { createTestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 
+const made = databaseForEachTest();
+
 test('commands warn that the server is on another timeline until pds recover has been run', async () => {
-  const made = await createTestDatabase();
-  const { config, database } = made;
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(config) };
+  const { database, settings } = made;
   await recover(database, { clock: Date.now });
   expect(await readRecordedTimeline(database)).toBe(await readTimeline(database));
   expect((await callPds(['partner', 'list'], settings)).stderr).toBe('');
@@ -28,13 +27,10 @@ test('commands warn that the server is on another timeline until pds recover has
   expect((await callPds(['partner', 'list'], settings)).stderr).toContain('pds recover');
   expect((await callPds(['recover', '--yes'], settings)).stderr).not.toContain('warning:');
   expect((await callPds(['partner', 'list'], settings)).stderr).toBe('');
-  await made.drop();
 });
 
 test('pds recover --nothing-lost ends the warnings, and no record counts as changed', async () => {
-  const made = await createTestDatabase();
-  const { config, database } = made;
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(config) };
+  const { database, settings } = made;
   await publishLines(database, { coops: [{ id: 'co_y', name: 'Coop Y' }] });
   const command = ['recover', '--nothing-lost'];
   const readEvents = () => database.kysely.selectFrom('access.events').selectAll().execute();
@@ -54,5 +50,4 @@ test('pds recover --nothing-lost ends the warnings, and no record counts as chan
   expect((await listAuditEntries(database, Date.now, { days: 1, partner: null })).at(-1)?.action).toBe('promote');
   // Of a recovery by hand afterwards: what the server had when it was promoted.
   expect(await readTraces(database)).toEqual(traces);
-  await made.drop();
 });

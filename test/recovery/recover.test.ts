@@ -3,7 +3,6 @@ import { beforeEach, expect, inject, test } from 'vitest';
 import { writeAuditEntry } from '../../src/database/audit.ts';
 import { readTraces, recover } from '../../src/recovery/recover.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 import { forEachTest } from '../support/lifetimes.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
@@ -81,12 +80,11 @@ test('the new timestamp is later than all stored ones, the clock and --after', a
 });
 
 test('pds recover reports the age of partners and keys, and that revoked keys may be valid again', async () => {
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
   const [newest] = await service.database.kysely
     .selectFrom('access.audit')
     .select((eb) => eb.fn.max('at').as('at'))
     .execute();
-  const { code, stdout, stderr } = await callPds(['recover', '--yes', '--json'], settings);
+  const { code, stdout, stderr } = await callPds(['recover', '--yes', '--json'], service.settings);
   expect(code).toBe(0);
   expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['recovered_at', 'last_event', 'newest_trace']);
   expect(stderr).toMatch(/A KEY REVOKED SINCE THEN WORKS AGAIN/);
@@ -95,18 +93,17 @@ test('pds recover reports the age of partners and keys, and that revoked keys ma
     service.database.kysely,
   );
   expect(rows).toEqual([{ action: 'recover' }]);
-  expect((await callPds(['recover', '--after', '2926-01-01T00:00:00Z'], settings)).code).toBe(2);
-  expect((await callPds(['recover', '--after', 'yesterday'], settings)).code).toBe(2);
+  expect((await callPds(['recover', '--after', '2926-01-01T00:00:00Z'], service.settings)).code).toBe(2);
+  expect((await callPds(['recover', '--after', 'yesterday'], service.settings)).code).toBe(2);
 });
 
 test('pds recover --nothing-lost has nothing to do without a promotion, and changes nothing', async () => {
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
   const before = await stateOf(service.database);
-  const { code, stdout } = await callPds(['recover', '--nothing-lost', '--json'], settings);
+  const { code, stdout } = await callPds(['recover', '--nothing-lost', '--json'], service.settings);
   expect(code).toBe(0);
   expect(JSON.parse(stdout)).toEqual({ recorded: false });
   const contradicting = ['recover', '--nothing-lost', '--after', '2026-01-01T00:00:00Z'];
-  expect(await callPds(contradicting, settings)).toMatchObject({
+  expect(await callPds(contradicting, service.settings)).toMatchObject({
     code: 2,
     stderr: expect.stringContaining("'--nothing-lost' cannot be used with option '--after") as string,
   });
@@ -133,9 +130,8 @@ test('a recovery writes no record and no set of the index, and its reset is the 
 });
 
 test('without a terminal, pds recover must be confirmed by an option, which the error names', async () => {
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
   const before = await stateOf(service.database);
-  const { code, stderr } = await callPds(['recover', '--after', '2026-01-01T00:00:00Z'], settings);
+  const { code, stderr } = await callPds(['recover', '--after', '2026-01-01T00:00:00Z'], service.settings);
   expect(code).toBe(2);
   expect(stderr).toContain('Run "pds recover --after 2026-01-01T00:00:00.000Z --yes"');
   expect(await stateOf(service.database)).toEqual(before);
@@ -150,17 +146,18 @@ if (inject('engine') === 'sqlite') {
     ['ctrl-c', 130],
     ['y', 0],
   ])('pds recover asks on a terminal, and %j ends it with %i (needs python3)', async (typed, code) => {
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
     const before = await stateOf(service.database);
-    const outcome = await runPdsInTerminal(['recover'], settings, { text: '[y/N]', typed });
+    const outcome = await runPdsInTerminal(['recover'], service.settings, { text: '[y/N]', typed });
     expect(outcome).toMatchObject({ code, output: expect.stringContaining('reads everything') as string });
     if (code === 0) expect(outcome.output).toContain('Recovered at');
     else expect(await stateOf(service.database)).toEqual(before);
   });
 
   testWith('python')('pds recover --json that is answered "no" prints the error as JSON (needs python3)', async () => {
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(service.databaseConfig) };
-    const { code, output } = await runPdsInTerminal(['recover', '--json'], settings, { text: '[y/N]', typed: 'no' });
+    const { code, output } = await runPdsInTerminal(['recover', '--json'], service.settings, {
+      text: '[y/N]',
+      typed: 'no',
+    });
     expect(code).toBe(1);
     const [json = ''] = /^\{[^]*^\}/m.exec(output) ?? [];
     expect(JSON.parse(json)).toEqual({ error: { message: 'not confirmed; nothing was changed' } });

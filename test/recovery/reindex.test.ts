@@ -7,7 +7,7 @@ import { verifySample } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/recover.ts';
 import { runCheck } from '../commands/check-contract.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf, runPdsSignalled } from '../commands/run-pds.ts';
+import { runPdsSignalled } from '../commands/run-pds.ts';
 import { createTestDatabase, type TestDatabase } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/process/interruption.ts';
 import { publishLines, solicitation, withImportDirectory } from '../support/publishing.ts';
@@ -86,33 +86,25 @@ describe('a sound index', () => {
   });
 
   test('is checked on one snapshot, so a concurrent change is no false alarm', async () => {
-    const other = openForCommands(made.config);
-    try {
-      let isDamaged = false;
-      const damage = async (): Promise<void> => {
-        if (isDamaged) return;
-        isDamaged = true;
-        await execute(made.database, 'delete from catalog.solicitations_index');
-      };
-      const watched = interrupted(other, new Interruption(() => undefined, damage));
-      expect(await faultsOf(watched)).toEqual([]);
-      expect(isDamaged).toBe(true);
-      expect(await faultsOf(other)).not.toEqual([]);
-    } finally {
-      await other.close();
-    }
+    await using other = openForCommands(made.config);
+    let isDamaged = false;
+    const damage = async (): Promise<void> => {
+      if (isDamaged) return;
+      isDamaged = true;
+      await execute(made.database, 'delete from catalog.solicitations_index');
+    };
+    const watched = interrupted(other, new Interruption(() => undefined, damage));
+    expect(await faultsOf(watched)).toEqual([]);
+    expect(isDamaged).toBe(true);
+    expect(await faultsOf(other)).not.toEqual([]);
   });
 
   test('of an empty database passes and can be rebuilt', async () => {
-    const empty = await createTestDatabase();
-    try {
-      expect(await faultsOf(empty.database)).toEqual([]);
-      expect(described(await verifySample(empty.database))).toEqual([]);
-      await reindex(empty.database, { clock: Date.now });
-      expect(await faultsOf(empty.database)).toEqual([]);
-    } finally {
-      await empty.drop();
-    }
+    await using empty = await createTestDatabase();
+    expect(await faultsOf(empty.database)).toEqual([]);
+    expect(described(await verifySample(empty.database))).toEqual([]);
+    await reindex(empty.database, { clock: Date.now });
+    expect(await faultsOf(empty.database)).toEqual([]);
   });
 });
 
@@ -121,7 +113,7 @@ describe('commands', () => {
   let settings: Record<string, string>;
   beforeEach(async () => {
     made = await createTestDatabase();
-    settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+    settings = made.settings;
     await publishLines(made.database, CATALOG, BLOCKS);
   });
   afterEach(() => made.drop());
@@ -177,46 +169,42 @@ describe('commands', () => {
 });
 
 test('a server shows every record within a second of a reindex, and cursors and watermarks stay valid', async () => {
-  const service = await withImportDirectory(CATALOG, (directory) =>
+  await using service = await withImportDirectory(CATALOG, (directory) =>
     startService({ directories: [directory], clock: Date.now, partners: [{ name: 'all', everything: true }] }),
   );
-  try {
-    const { database } = service;
-    const { key } = service.partner('all');
-    const visible = CATALOG.solicitations.filter(({ status }) => status !== 'draft').map(({ id }) => id);
-    const list = async (query = 'limit=100'): Promise<{ ids: string[]; next: string; watermark: string }> => {
-      const { status, body, headers } = await service.get(`/v1/solicitations?${query}`, { key });
-      expect({ status, body }).toMatchObject({ status: 200 });
-      const { data, meta } = JSON.parse(body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
-      return {
-        ids: data.map(({ id }) => id),
-        next: meta.next_cursor ?? '',
-        watermark: String(headers['x-sync-watermark']),
-      };
+  const { database } = service;
+  const { key } = service.partner('all');
+  const visible = CATALOG.solicitations.filter(({ status }) => status !== 'draft').map(({ id }) => id);
+  const list = async (query = 'limit=100'): Promise<{ ids: string[]; next: string; watermark: string }> => {
+    const { status, body, headers } = await service.get(`/v1/solicitations?${query}`, { key });
+    expect({ status, body }).toMatchObject({ status: 200 });
+    const { data, meta } = JSON.parse(body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
+    return {
+      ids: data.map(({ id }) => id),
+      next: meta.next_cursor ?? '',
+      watermark: String(headers['x-sync-watermark']),
     };
-    // Without a checksum, as version 1.2 wrote it, the wrong set is served.
-    await changeStored(database, ({ kysely }) =>
-      sql`update catalog.solicitations_index set checksum = null,
-        bits = ${Buffer.from(Uint16Array.of(1, 5, 9).buffer)} where term = '@all'`.execute(kysely),
-    );
-    await setPosition(database, 'sol_35', 9 * BLOCK_SIZE);
-    const damaged = await list();
-    expect(damaged.ids).toEqual(['sol_11', 'sol_14', 'sol_17']);
-    const { watermark } = await list('updated_since=1970-01-01T00:00:00.000Z');
-    const { next } = await list('limit=2');
+  };
+  // Without a checksum, as version 1.2 wrote it, the wrong set is served.
+  await changeStored(database, ({ kysely }) =>
+    sql`update catalog.solicitations_index set checksum = null,
+      bits = ${Buffer.from(Uint16Array.of(1, 5, 9).buffer)} where term = '@all'`.execute(kysely),
+  );
+  await setPosition(database, 'sol_35', 9 * BLOCK_SIZE);
+  const damaged = await list();
+  expect(damaged.ids).toEqual(['sol_11', 'sol_14', 'sol_17']);
+  const { watermark } = await list('updated_since=1970-01-01T00:00:00.000Z');
+  const { next } = await list('limit=2');
 
-    const progress = { isDone: false };
-    const rebuilt = reindex(database, { clock: Date.now }).finally(() => (progress.isDone = true));
-    while (!progress.isDone) {
-      const { ids } = await list();
-      expect([damaged.ids, visible]).toContainEqual(ids);
-    }
-    await rebuilt;
-    await expect.poll(async () => (await list()).ids, { timeout: 1_000, interval: 20 }).toEqual(visible);
-    expect((await list(`limit=100&cursor=${next}`)).ids).toEqual(visible.slice(visible.indexOf('sol_15')));
-    expect((await list(`updated_since=${watermark}`)).ids).toEqual([]);
-    expect(await faultsOf(database)).toEqual([]);
-  } finally {
-    await service.close();
+  const progress = { isDone: false };
+  const rebuilt = reindex(database, { clock: Date.now }).finally(() => (progress.isDone = true));
+  while (!progress.isDone) {
+    const { ids } = await list();
+    expect([damaged.ids, visible]).toContainEqual(ids);
   }
+  await rebuilt;
+  await expect.poll(async () => (await list()).ids, { timeout: 1_000, interval: 20 }).toEqual(visible);
+  expect((await list(`limit=100&cursor=${next}`)).ids).toEqual(visible.slice(visible.indexOf('sol_15')));
+  expect((await list(`updated_since=${watermark}`)).ids).toEqual([]);
+  expect(await faultsOf(database)).toEqual([]);
 });

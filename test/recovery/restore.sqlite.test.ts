@@ -8,12 +8,11 @@ import { createPartner, getPartner, listPartners, suspendPartner } from '../../s
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { findLastRelease, listReleases } from '../../src/database/event-log.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { restore as restoreInProcess } from '../../src/recovery/restore.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { runPdsSignalled } from '../commands/run-pds.ts';
-import { becomeLaterVersion, UPGRADE } from '../support/schema/later-version.ts';
+import { becomeLaterVersion } from '../support/schema/later-version.ts';
 import type { SqliteFiles } from '../support/sqlite-files.ts';
 import { actions, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
 
@@ -246,35 +245,6 @@ describe('pds restore', { timeout: 120_000 }, () => {
       { endpoint: '/v1/contracts', requests: 2 },
       { endpoint: '/v1/coops', requests: 7 },
     ]);
-  });
-
-  test.each(['checking', 'copying', 'recovering'] as const)(
-    'that is interrupted while %s leaves the database as it was',
-    async (step) => {
-      await backUp();
-      await files.use((database) => renameCity(database, 'Renamed since'));
-      const before = readdirSync(dirname(files.path)).toSorted();
-      const interrupted = restoreInProcess(files.path, join(files.folder, 'backup'), {
-        clock: Date.now,
-        onProgress: (current) => {
-          if (current === step) throw new Error('interrupted');
-        },
-      });
-      await expect(interrupted).rejects.toThrow('interrupted');
-      expect(readdirSync(dirname(files.path)).toSorted()).toEqual(before);
-      expect(await files.use(cityNames)).toEqual(['Renamed since', 'City of B']);
-    },
-  );
-
-  test.each([[], ['--access']])('migrates a backup of the version before (%s)', async (...options) => {
-    await backUp();
-    using later = new DisposableStack();
-    later.use(becomeLaterVersion());
-    expect((await callPds(['migrate'], files.settings)).code).toBe(0);
-    const { code, stdout, stderr } = await callPds(['restore', target, '--yes', '--json', ...options], files.settings);
-    expect(code, stderr).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ migrations: options.length > 0 ? UPGRADE : UPGRADE.slice(1) });
-    expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 
   test('preserves the audit trail since a backup of the version before', async () => {

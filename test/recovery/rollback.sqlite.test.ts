@@ -2,8 +2,6 @@ import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
-import { createPartner } from '../../src/access/partner-admin.ts';
-import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { changeCatalog } from '../../src/database/catalog-change.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { findLastRelease } from '../../src/database/event-log.ts';
@@ -13,7 +11,7 @@ import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
 import { listKeptReleases, rollback, type Rollback } from '../../src/recovery/rollback.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf, runPdsSignalled } from '../commands/run-pds.ts';
+import { runPdsSignalled } from '../commands/run-pds.ts';
 import { dataOf } from '../support/client.ts';
 import { databaseForEachTest, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -65,30 +63,26 @@ test('an import leaves the last two catalogs, and one without a change none', as
 
 test('a rollback goes back to the release before, servers follow, and it can be undone', async () => {
   for (const name of ['A', 'B', 'C']) await publishName(name);
-  const serving = openForServing(made.config);
-  try {
-    expect(await rollback(database, { clock })).toMatchObject({ from: 3, to: 2 });
-    expect([await nameIn(database), await nameIn(serving)]).toEqual(['B', 'B']);
-    await expect(rollback(database, { clock })).rejects.toThrow(/catalog of release 1 was deleted/);
-    await expect(rollback(database, { clock, release: 2 })).rejects.toThrow(/is the current one/);
-    await expect(rollback(database, { clock, release: 99 })).rejects.toThrow(/no release 99 in the log/);
-    expect(await rollback(database, { clock, release: 3 })).toMatchObject({ from: 4, to: 3 });
-    expect([await nameIn(database), await nameIn(serving)]).toEqual(['C', 'C']);
-    await rollback(database, { clock });
-    await publishName('D');
-    expect(await nameIn(serving)).toBe('D');
-    expect((await listKeptReleases(database, 100)).map(({ release, what }) => `${release} ${what}`)).toEqual([
-      '7 release',
-      '6 reset',
-      '5 reset',
-      '4 reset',
-      '3 release',
-      '2 release',
-      '1 release',
-    ]);
-  } finally {
-    await serving.close();
-  }
+  await using serving = openForServing(made.config);
+  expect(await rollback(database, { clock })).toMatchObject({ from: 3, to: 2 });
+  expect([await nameIn(database), await nameIn(serving)]).toEqual(['B', 'B']);
+  await expect(rollback(database, { clock })).rejects.toThrow(/catalog of release 1 was deleted/);
+  await expect(rollback(database, { clock, release: 2 })).rejects.toThrow(/is the current one/);
+  await expect(rollback(database, { clock, release: 99 })).rejects.toThrow(/no release 99 in the log/);
+  expect(await rollback(database, { clock, release: 3 })).toMatchObject({ from: 4, to: 3 });
+  expect([await nameIn(database), await nameIn(serving)]).toEqual(['C', 'C']);
+  await rollback(database, { clock });
+  await publishName('D');
+  expect(await nameIn(serving)).toBe('D');
+  expect((await listKeptReleases(database, 100)).map(({ release, what }) => `${release} ${what}`)).toEqual([
+    '7 release',
+    '6 reset',
+    '5 reset',
+    '4 reset',
+    '3 release',
+    '2 release',
+    '1 release',
+  ]);
 });
 
 test('two rollbacks go two releases back, if their catalogs are kept', async () => {
@@ -175,7 +169,7 @@ test.each(['is missing', 'is no database', 'has a damaged list of releases'])(
       bytes.fill(0xff, 8_192 * (Number(page) - 1), 8_192 * Number(page));
       writeFileSync(file, bytes);
     }
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+    const settings = made.settings;
     expect((await callPds(['releases'], settings)).stdout).toMatch(/^1 .*kept$/m);
     const { code, stderr } = await callPds(['rollback', '--yes'], settings);
     expect(code, stderr).toBe(0);
@@ -204,7 +198,7 @@ test.each([
 ])('a rollback that is killed %s, and it can be run again', async (_, moment, name) => {
   await publishName('A');
   await publishName('B');
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+  const settings = made.settings;
   await using serving = openForServing(made.config);
   const words = ['rollback', '1', '--yes'];
   const killed = await runPdsSignalled(words, settings, { signal: 'SIGKILL', ...moment });
@@ -258,91 +252,66 @@ test('a file that a killed import left is deleted by the next, and one that is m
   expect(files()).toEqual([]);
 });
 
-test('keys and partners change while an import runs, also after it has begun to write', async () => {
-  await publishName('A');
-  await createPartner(database, clock, 'acme', { everything: true });
-  const { details } = await issueKey(database, clock, 'acme', { environment: 'test', lifetimeMs: null });
-  const other = openForCommands(made.config);
-  try {
-    await changeCatalog(other, { clock }, async ({ kysely }) => {
-      await kysely.updateTable('catalog.coops').set({ name: 'B' }).execute();
-      await revokeKey(database, clock, details.id);
-      return { result: null, event: { what: 'release', complete: async () => undefined } };
-    });
-  } finally {
-    await other.close();
-  }
-  expect(await nameIn(database)).toBe('B');
-});
-
 test('a watermark from before two rollbacks, or between them, gives a complete listing, and one after them none', async () => {
-  const service = await startService({
+  await using service = await startService({
     catalog: SMALL_CATALOG,
     clock,
     partners: [{ name: 'all', everything: true }],
   });
-  try {
-    const { key } = service.partner('all');
-    const watermarks: string[] = [];
-    const note = async () => {
-      await service.noticeChanges();
-      watermarks.push(String((await service.get('/v1/coops', { key })).headers['x-sync-watermark']));
-    };
-    const all = keeping(9, service.database);
-    await note();
-    await publishLines(all, { contracts: [contract('ctr_new')] });
-    await note();
-    await publishLines(all, { contracts: SMALL_CATALOG.contracts.slice(1) }, { replace: true, allowRemovals: true });
-    await note();
-    await rollback(all, { clock });
-    await note();
-    await rollback(all, { clock });
-    await publishLines(all, { contracts: [contract('ctr_late')] });
-    await note();
-    const last = watermarks.pop();
-    const full = await service.get('/v1/changes', { key });
-    for (const since of watermarks) {
-      const listed = await service.get(`/v1/changes?updated_since=${since}`, { key });
-      expect(dataOf(listed), since).toEqual(dataOf(full));
-      expect(JSON.parse(listed.body)).toMatchObject({ meta: { reset: true } });
-    }
-    const news = await service.get(`/v1/changes?updated_since=${last}`, { key });
-    expect([dataOf(news), JSON.parse(news.body)]).toMatchObject([[], { meta: { reset: false } }]);
-    const ids = dataOf(await service.get('/v1/contracts', { key })).map(({ id }) => id);
-    expect(ids).toEqual([...SMALL_CATALOG.contracts.map(({ id }) => id), 'ctr_late'].sort());
-  } finally {
-    await service.close();
+  const { key } = service.partner('all');
+  const watermarks: string[] = [];
+  const note = async () => {
+    await service.noticeChanges();
+    watermarks.push(String((await service.get('/v1/coops', { key })).headers['x-sync-watermark']));
+  };
+  const all = keeping(9, service.database);
+  await note();
+  await publishLines(all, { contracts: [contract('ctr_new')] });
+  await note();
+  await publishLines(all, { contracts: SMALL_CATALOG.contracts.slice(1) }, { replace: true, allowRemovals: true });
+  await note();
+  await rollback(all, { clock });
+  await note();
+  await rollback(all, { clock });
+  await publishLines(all, { contracts: [contract('ctr_late')] });
+  await note();
+  const last = watermarks.pop();
+  const full = await service.get('/v1/changes', { key });
+  for (const since of watermarks) {
+    const listed = await service.get(`/v1/changes?updated_since=${since}`, { key });
+    expect(dataOf(listed), since).toEqual(dataOf(full));
+    expect(JSON.parse(listed.body)).toMatchObject({ meta: { reset: true } });
   }
+  const news = await service.get(`/v1/changes?updated_since=${last}`, { key });
+  expect([dataOf(news), JSON.parse(news.body)]).toMatchObject([[], { meta: { reset: false } }]);
+  const ids = dataOf(await service.get('/v1/contracts', { key })).map(({ id }) => id);
+  expect(ids).toEqual([...SMALL_CATALOG.contracts.map(({ id }) => id), 'ctr_late'].sort());
 });
 
 test('partners read everything again after a rollback, and a listing begun before it ends in one state', async () => {
-  const service = await startService({
+  await using service = await startService({
     catalog: SMALL_CATALOG,
     clock,
     partners: [{ name: 'all', everything: true }],
   });
-  try {
-    const { key } = service.partner('all');
-    const renamed = SMALL_CATALOG.contracts.map((record) => ({ ...record, name: `${record.name}, renamed` }));
-    await publishLines(service.database, { contracts: renamed });
-    const first = await service.get('/v1/contracts?limit=1', { key });
-    const { next_cursor: cursor } = (JSON.parse(first.body) as { meta: { next_cursor: string } }).meta;
-    const watermark = String(first.headers['x-sync-watermark']);
-    await rollback(service.database, { clock });
-    const rest = await service.get(`/v1/contracts?limit=1&cursor=${cursor}`, { key });
-    expect(rest.headers['x-sync-watermark']).toBe(watermark);
-    const since = await service.get(`/v1/contracts?updated_since=${watermark}`, { key });
-    expect(dataOf(since).map(({ name }) => name)).toEqual(SMALL_CATALOG.contracts.map(({ name }) => name));
-    expect(String(since.headers['x-sync-watermark']) > watermark).toBe(true);
-  } finally {
-    await service.close();
-  }
+  const { key } = service.partner('all');
+  const renamed = SMALL_CATALOG.contracts.map((record) => ({ ...record, name: `${record.name}, renamed` }));
+  await publishLines(service.database, { contracts: renamed });
+  const first = await service.get('/v1/contracts?limit=1', { key });
+  const { next_cursor: cursor } = (JSON.parse(first.body) as { meta: { next_cursor: string } }).meta;
+  const watermark = String(first.headers['x-sync-watermark']);
+  await rollback(service.database, { clock });
+  const rest = await service.get(`/v1/contracts?limit=1&cursor=${cursor}`, { key });
+  expect(rest.headers['x-sync-watermark']).toBe(watermark);
+  const since = await service.get(`/v1/contracts?updated_since=${watermark}`, { key });
+  expect(dataOf(since).map(({ name }) => name)).toEqual(SMALL_CATALOG.contracts.map(({ name }) => name));
+  expect(String(since.headers['x-sync-watermark']) > watermark).toBe(true);
 });
 
 test('pds rollback and pds releases report what they did, and ask for --yes without a terminal', async () => {
   await publishName('A');
   await publishName('B');
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(made.config) };
+  const settings = made.settings;
   const asked = await callPds(['rollback'], settings);
   expect(asked.code).not.toBe(0);
   expect(await nameIn(database)).toBe('B');

@@ -1,8 +1,5 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
@@ -17,6 +14,7 @@ import { mayRun, powersOf } from './powers.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { type Outcome } from '../commands/run-pds.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { databaseUrl } from '../support/postgres.ts';
 import { SMALL_CATALOG, supplier, withImportDirectory } from '../support/publishing.ts';
 import { becomeLaterVersion } from '../support/schema/later-version.ts';
@@ -256,9 +254,8 @@ describe('as the writer', () => {
   }, 60_000);
 
   test('as the reader, pds export works', async () => {
-    const target = mkdtempSync(join(tmpdir(), 'pds-export-'));
+    const target = newFolder();
     expect(await pds(reader, 'export', target)).toMatchObject({ code: 0 });
-    rmSync(target, { recursive: true });
   });
 
   test("a command with the reader's role says to use the writer's", async () => {

@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { composeKey, findKeys, issueKeyText, LEAKED_KEY, parseKey } from '../../src/access/keys.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
+import { MAIN } from '../commands/run-pds.ts';
 import { databaseForAllTests } from '../support/database.ts';
 
 const made = databaseForAllTests();
@@ -70,7 +70,7 @@ test('the regular expression matches only the format of a key, and the checksum 
 /** Runs `pds key find` on a text. */
 async function find(input: string, options: readonly string[] = []) {
   const child = spawn(process.execPath, [MAIN, 'key', 'find', ...options], {
-    env: { PATH: process.env['PATH'], PDS_DATABASE_URL: databaseUrlOf(made.config) },
+    env: { PATH: process.env['PATH'], ...made.settings },
   });
   child.stdin.end(input);
   const exited = once(child, 'exit') as Promise<[number]>;

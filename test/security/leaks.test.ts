@@ -1,16 +1,16 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { getAdmin } from '../support/process/administrator.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 import { createClient, type Client } from '../support/client.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
@@ -25,7 +25,7 @@ const REDIS_PASSWORD = 'hunter2-of-redis';
 /** Another service's key, sent by mistake. */
 const FOREIGN_KEY = `pds_test_a1b2c3d4_${'F0reignSecret'.repeat(4).slice(0, 44)}`;
 
-let folder: string;
+const folder = newFolder();
 let settings: Record<string, string>;
 /** Everything collected, by source. */
 let seen: Map<string, string>;
@@ -34,7 +34,6 @@ let key: string;
 const made = databaseForAllTests();
 beforeAll(async () => {
   await publishLines(made.database, SMALL_CATALOG);
-  folder = mkdtempSync(join(tmpdir(), 'pds-leaks-'));
   settings = {
     PDS_DATABASE_URL: withPassword(databaseUrlOf(made.config)),
     PDS_REDIS_URL: `redis://user:${REDIS_PASSWORD}@127.0.0.1:1`,
@@ -53,7 +52,6 @@ afterEach(() => {
     }
   }
 });
-afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The test's server accepts any password. */
 function withPassword(address: string): string {

@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runPdsThrough } from '../commands/run-pds.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { makePrivateFile } from '../../src/database/sqlite/sqlite-files.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 
 /** Some systems' shells create files that everyone can access. */
@@ -16,37 +16,29 @@ function modesIn(folder: string): Record<string, string> {
 }
 
 test('only the owner can read the file of keys and grants, its write-ahead logs and the catalogs, whatever the umask', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-private-'));
+  const folder = newFolder();
   const path = join(folder, 'data', 'pds.sqlite');
-  try {
-    const settings = { PDS_DATABASE_URL: `sqlite:${path}` };
-    // The first catalog is created, the second is a copy.
-    for (const coops of [[], [{ id: 'co_new', name: 'New' }]]) {
-      await withImportDirectory({ ...SMALL_CATALOG, coops: [...SMALL_CATALOG.coops, ...coops] }, async (directory) => {
-        expect(await runPdsThrough(OPEN_TO_ALL, ['import', directory], settings)).toMatchObject({ code: 0 });
-      });
-    }
-    // Its logs exist while it is open.
-    const database = openForCommands({ engine: 'sqlite', path });
-    try {
-      await database.kysely.insertInto('access.settings').values({ name: 'unused', value: '' }).execute();
-      const modes = modesIn(join(folder, 'data'));
-      expect(Object.keys(modes)).toEqual([
-        expect.stringMatching(/^pds\.catalog-1-/),
-        expect.stringMatching(/^pds\.catalog-2-/),
-        ...['pds.import-lock.sqlite', 'pds.sqlite', 'pds.sqlite-shm', 'pds.sqlite-wal'],
-      ]);
-      expect(new Set(Object.values(modes))).toEqual(new Set(['600']));
-    } finally {
-      await database.close();
-    }
-  } finally {
-    rmSync(folder, { recursive: true });
+  const settings = { PDS_DATABASE_URL: `sqlite:${path}` };
+  // The first catalog is created, the second is a copy.
+  for (const coops of [[], [{ id: 'co_new', name: 'New' }]]) {
+    await withImportDirectory({ ...SMALL_CATALOG, coops: [...SMALL_CATALOG.coops, ...coops] }, async (directory) => {
+      expect(await runPdsThrough(OPEN_TO_ALL, ['import', directory], settings)).toMatchObject({ code: 0 });
+    });
   }
+  // Its logs exist while it is open.
+  await using database = openForCommands({ engine: 'sqlite', path });
+  await database.kysely.insertInto('access.settings').values({ name: 'unused', value: '' }).execute();
+  const modes = modesIn(join(folder, 'data'));
+  expect(Object.keys(modes)).toEqual([
+    expect.stringMatching(/^pds\.catalog-1-/),
+    expect.stringMatching(/^pds\.catalog-2-/),
+    ...['pds.import-lock.sqlite', 'pds.sqlite', 'pds.sqlite-shm', 'pds.sqlite-wal'],
+  ]);
+  expect(new Set(Object.values(modes))).toEqual(new Set(['600']));
 });
 
 test('a private file is private from its creation, and an existing file is left unchanged', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'pds-private-'));
+  const folder = newFolder();
   const umask = process.umask(0);
   try {
     makePrivateFile(join(folder, 'file'));
@@ -55,6 +47,5 @@ test('a private file is private from its creation, and an existing file is left 
     expect(modesIn(folder)).toEqual({ file: '600' });
   } finally {
     process.umask(umask);
-    rmSync(folder, { recursive: true });
   }
 });

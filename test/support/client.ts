@@ -62,6 +62,11 @@ export function idsOf(...pages: readonly HttpResponse[]): string[] {
   return dataOf(...pages).map(({ id }) => id);
 }
 
+/** The cursor of the page after this one, or null if it is the last. */
+export function nextCursorOf({ body }: HttpResponse): string | null {
+  return (JSON.parse(body) as { meta: { next_cursor: string | null } }).meta.next_cursor;
+}
+
 /** Fetches all pages of a list, cycling through `limits`. Stops after the first response that is not a 200. */
 export async function listAllPages(
   get: Get,
@@ -77,7 +82,7 @@ export async function listAllPages(
     const answer = await get(`${path}${path.includes('?') ? '&' : '?'}${parameters.toString()}`, { key });
     pages.push(answer);
     if (answer.status !== 200) break;
-    cursor = (JSON.parse(answer.body) as { meta: { next_cursor: string | null } }).meta.next_cursor;
+    cursor = nextCursorOf(answer);
   } while (cursor !== null);
   return pages;
 }

@@ -8,6 +8,7 @@ import type { DatabaseConfig } from '../../src/config.ts';
 import type { Engine, OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { recordTimeline } from '../../src/database/postgres/timeline.ts';
+import { databaseUrlOf } from '../commands/run-pds.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
 import { forAllTests, forEachTest } from './lifetimes.ts';
 import { databaseUrl, TEMPLATE_DATABASE } from './postgres.ts';
@@ -15,6 +16,8 @@ import { databaseUrl, TEMPLATE_DATABASE } from './postgres.ts';
 /** A test's own database. The caller must drop it, for example by `await using`. */
 export interface TestDatabase extends AsyncDisposable {
   readonly config: DatabaseConfig;
+  /** Environment variables for a command on it. */
+  readonly settings: { readonly PDS_DATABASE_URL: string };
   /** Opened for commands, that is, for writing. */
   readonly database: OpenDatabase;
   /** Closes the database, terminates all other connections to it, and removes it. Idempotent. */
@@ -61,7 +64,7 @@ async function createSqlite(): Promise<TestDatabase> {
     await database.close();
     rmSync(folder, { recursive: true, force: true });
   };
-  return { config, database, drop, [Symbol.asyncDispose]: drop };
+  return { config, settings: settingsOf(config), database, drop, [Symbol.asyncDispose]: drop };
 }
 
 async function createPostgres(template: string): Promise<TestDatabase> {
@@ -73,8 +76,10 @@ async function createPostgres(template: string): Promise<TestDatabase> {
     await database.close();
     await onServer(`drop database if exists ${name} with (force)`);
   };
-  return { config, database, drop, [Symbol.asyncDispose]: drop };
+  return { config, settings: settingsOf(config), database, drop, [Symbol.asyncDispose]: drop };
 }
+
+const settingsOf = (config: DatabaseConfig) => ({ PDS_DATABASE_URL: databaseUrlOf(config) });
 
 let server: pg.Pool | undefined;
 

@@ -1,12 +1,14 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import type { Engine } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
+import { Part } from './cluster/part.ts';
+import { Workspace } from './cluster/workspace.ts';
+import { findLastingPort } from './free-port.ts';
+import { initializePostgres, isServerOf, postgresArguments, TEST_SETTINGS } from './postgres/postgres-instance.ts';
+import { providePrograms } from './postgres/postgres-programs.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -16,6 +18,9 @@ declare module 'vitest' {
     postgresUrl: string;
   }
 }
+
+/** The data need not survive a server crash either: nobody reads them afterwards. */
+const SETTINGS = { ...TEST_SETTINGS, synchronous_commit: 'off' };
 
 /** A migrated database without connections, copied by `create database … template`. */
 export const TEMPLATE_DATABASE = 'pds_template';
@@ -30,22 +35,25 @@ export default async function startPostgres(project: TestProject): Promise<() =>
 
 /** Starts a separate PostgreSQL, for tests that would disturb others on the shared one. */
 export async function startServer(): Promise<{ url: string; stop: () => Promise<void> }> {
-  const program = spawn(process.execPath, [fileURLToPath(new URL('postgres/postgres-server.ts', import.meta.url))], {
-    stdio: ['pipe', 'pipe', 'inherit'],
-    // Survives Ctrl-C, so that it can clean up after the tests.
-    detached: true,
+  await using started = new AsyncDisposableStack();
+  const workspace = new Workspace();
+  started.defer(() => workspace.close());
+  const programs = await providePrograms(workspace.folder, workspace.runAs);
+  const data = workspace.path('data');
+  await initializePostgres(programs, data, workspace.runAs);
+  const port = await findLastingPort();
+  const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
+  const server = new Part(workspace, {
+    name: 'postgres',
+    program: join(programs, 'postgres'),
+    args: () => postgresArguments(data, port, SETTINGS),
+    // Immediate shutdown: there is nothing to save.
+    stopSignal: 'SIGQUIT',
+    isReady: () => isServerOf(data, url),
   });
-  const exited = once(program, 'exit');
-  const lines = createInterface({ input: program.stdout });
-  const url = await Promise.race([once(lines, 'line').then(([line]) => String(line)), exited.then(() => null)]);
-  if (url === null) throw new Error('PostgreSQL could not be started; the reason stands above');
-  return {
-    url,
-    stop: async () => {
-      program.stdin.end();
-      await exited;
-    },
-  };
+  await server.start();
+  const all = started.move();
+  return { url, stop: () => all.disposeAsync() };
 }
 
 async function makeTemplate(url: string): Promise<void> {

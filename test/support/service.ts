@@ -62,10 +62,12 @@ export interface ServingProcess {
 }
 
 /** A server with its own database. */
-export interface TestService extends ServingProcess {
+export interface TestService extends ServingProcess, AsyncDisposable {
   readonly database: OpenDatabase;
   /** For another process on the same database. */
   readonly databaseConfig: DatabaseConfig;
+  /** For commands on the same database. */
+  readonly settings: TestDatabase['settings'];
   readonly published: readonly PublishedDirectory[];
   partner(name: string): TestPartner;
   /** Fetches all pages of a list, cycling through `limits`. */
@@ -106,6 +108,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
     ...first,
     database,
     databaseConfig: made.config,
+    settings: made.settings,
     published,
     partner(name) {
       const partner = partners.get(name);
@@ -115,6 +118,7 @@ export async function startService(setup: ServiceSetup = {}): Promise<TestServic
     listAllPages: (path, key, limits) => listAllPages(first.get, path, key, limits),
     startOther: (own = {}) => startProcess(all, made, clock, { ...setup, ...own }),
     close: () => all.disposeAsync(),
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }
 

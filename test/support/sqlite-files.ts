@@ -27,13 +27,9 @@ export function createSqliteFiles(): SqliteFiles {
     path,
     settings: { PDS_DATABASE_URL: `sqlite:${path}` },
     async use(work) {
-      const database = openForCommands({ engine: 'sqlite', path });
-      try {
-        await migrate(database, Date.now);
-        return await work(database);
-      } finally {
-        await database.close();
-      }
+      await using database = openForCommands({ engine: 'sqlite', path });
+      await migrate(database, Date.now);
+      return await work(database);
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };

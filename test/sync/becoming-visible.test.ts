@@ -8,7 +8,7 @@ import {
   supplier,
   type ImportLines,
 } from '../support/publishing.ts';
-import { idsOf } from '../support/client.ts';
+import { idsOf, nextCursorOf } from '../support/client.ts';
 import { serviceForEachTest, startService } from '../support/service.ts';
 
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
@@ -126,7 +126,7 @@ test('the watermark is one millisecond after the last event, the same on all pag
   const first = await service.get('/v1/suppliers?limit=1', { key });
   expect(first.headers['x-sync-watermark']).toBe(watermark);
   await importLines({ coops: [{ id: 'co_z', name: 'Z' }] });
-  const { next_cursor: cursor } = (JSON.parse(first.body) as { meta: { next_cursor: string } }).meta;
+  const cursor = nextCursorOf(first);
   const second = await service.get(`/v1/suppliers?limit=1&cursor=${cursor}`, { key });
   expect(second.headers['x-sync-watermark']).toBe(watermark);
   const again = await service.get(`/v1/suppliers?limit=1&cursor=${cursor}`, {

@@ -4,8 +4,8 @@ import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { dataOf, idsOf, listAllPages, type ListedRecord } from '../support/client.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
-import { KINDS } from './copy.ts';
-import { evenClock, firstCatalog, LEAD_ENTITIES, startWriter } from './writer-process.ts';
+import { Copy, KINDS } from './copy.ts';
+import { evenClock, firstCatalog, LEAD_ENTITIES, PARTNERS, startWriter } from './writer-process.ts';
 
 let service: TestService;
 afterEach(() => service.close());
@@ -147,7 +147,7 @@ class Follower {
   }
 }
 
-test('clients that pass their own clock or the greatest updated_at miss nothing during concurrent imports and grants', async () => {
+test('clients that pass a watermark, their own clock or the greatest updated_at miss nothing during concurrent imports and grants', async () => {
   service = await startService({
     catalog: firstCatalog(),
     clock: evenClock,
@@ -165,8 +165,12 @@ test('clients that pass their own clock or the greatest updated_at miss nothing 
     startWriter({ database, role: 'granter', seed: 13, rounds: 40, clockSkewMs: 0 }).exited,
   ]).finally(() => writing.abort());
   const followers = KINDS.flatMap((kind) =>
-    (['clock', 'updated_at'] as const).flatMap((by) =>
-      ['all', 'some'].map((name) => ({ kind, by, name, follower: new Follower(kind, service.partner(name).key, by) })),
+    (['watermark', 'clock', 'updated_at'] as const).flatMap((by) =>
+      PARTNERS.map((name) => {
+        const { key } = service.partner(name);
+        const follower = by === 'watermark' ? new Copy(kind, key, service.get) : new Follower(kind, key, by);
+        return { kind, by, name, follower };
+      }),
     ),
   );
   let syncs = 0;
@@ -180,6 +184,8 @@ test('clients that pass their own clock or the greatest updated_at miss nothing 
   await service.noticeChanges();
   for (const { kind, by, name, follower } of followers) {
     await follower.sync();
+    // Without changes, a sync with a watermark receives nothing.
+    if (by === 'watermark') expect(await follower.sync()).toBe(0);
     const pages = await listAllPages(service.get, `/v1/${kind}`, service.partner(name).key, [100]);
     for (const record of dataOf(...pages)) {
       expect(follower.records.get(record.id), `${name} by ${by}: ${record.id}`).toEqual(record);

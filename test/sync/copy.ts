@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { dataOf, listAllPages, type Get, type ListedRecord } from '../support/client.ts';
+import { dataOf, listAllPages, nextCursorOf, type Get, type ListedRecord } from '../support/client.ts';
 
 export const KINDS = ['contracts', 'suppliers', 'solicitations'] as const;
 
@@ -13,26 +13,46 @@ export class Copy {
   readonly kind: Kind;
   readonly #key: string;
   readonly #get: Get;
+  readonly #limits: readonly number[];
   #since = EPOCH;
+  /** Of the listing that it is reading. */
+  #watermark = '';
+  #cursor: string | null = null;
 
-  constructor(kind: Kind, key: string, get: Get) {
+  constructor(kind: Kind, key: string, get: Get, limits: readonly number[] = [3, 7, 1, 100]) {
     this.kind = kind;
     this.#key = key;
     this.#get = get;
+    this.#limits = limits;
   }
 
-  /** Runs one incremental sync; returns the number of records it received. */
-  async sync(): Promise<number> {
-    const since = encodeURIComponent(this.#since);
-    const pages = await listAllPages(this.#get, `/v1/${this.kind}?updated_since=${since}`, this.#key, [3, 7, 1, 100]);
-    const watermarks = new Set(pages.map(({ headers }) => headers['x-sync-watermark']));
-    // All pages of a sync have the same watermark.
-    expect([...watermarks]).toHaveLength(1);
-    for (const { body, status } of pages) expect(status, body).toBe(200);
-    const received = dataOf(...pages);
-    for (const record of received) this.records.set(record.id, record);
-    this.#since = String([...watermarks][0]);
-    return received.length;
+  /** Runs one incremental sync, or completes the one in progress; returns the number of records it received. */
+  sync(): Promise<number> {
+    return this.read(Infinity);
+  }
+
+  /** Reads up to this many pages, or to the end of the listing; returns the number of records it received. */
+  async read(pages: number): Promise<number> {
+    let received = 0;
+    for (let page = 0; page < pages; page += 1) {
+      const limit = this.#limits[page % this.#limits.length];
+      const parameters = new URLSearchParams({ updated_since: this.#since, limit: String(limit) });
+      if (this.#cursor !== null) parameters.set('cursor', this.#cursor);
+      const response = await this.#get(`/v1/${this.kind}?${parameters.toString()}`, { key: this.#key });
+      expect(response.status, response.body).toBe(200);
+      const watermark = String(response.headers['x-sync-watermark']);
+      // All pages of a sync have the same watermark.
+      if (this.#cursor === null) this.#watermark = watermark;
+      expect(watermark).toBe(this.#watermark);
+      const records = dataOf(response);
+      for (const record of records) this.records.set(record.id, record);
+      received += records.length;
+      this.#cursor = nextCursorOf(response);
+      if (this.#cursor !== null) continue;
+      this.#since = watermark;
+      break;
+    }
+    return received;
   }
 
   /** Syncs until it has seen the events up to a watermark: a response can be a second old. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { deletePartner } from '../../src/access/partner-lifecycle.ts';
-import { idsOf, type HttpResponse } from '../support/client.ts';
+import { idsOf, nextCursorOf, type HttpResponse } from '../support/client.ts';
 import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 import { startService, type ServingProcess, type TestService } from '../support/service.ts';
 import { FeedCopy, getChanges } from './feed-copy.ts';
@@ -45,8 +45,6 @@ beforeEach(async () => {
 afterEach(() => service.close());
 
 const get = (server: ServingProcess, path: string): Promise<HttpResponse> => server.get(path, { key });
-const cursorOf = ({ body }: HttpResponse): string | null =>
-  (JSON.parse(body) as { meta: { next_cursor: string | null } }).meta.next_cursor;
 const grantB = () => grant(service.database, clock, 'a', ofB);
 const revokeB = () => revoke(service.database, clock, 'a', ofB);
 
@@ -58,7 +56,7 @@ describe.each(['contracts', 'suppliers', 'solicitations'] as const)('%s', (kind)
     await grantB();
     let page = await get(service, `/v1/${kind}?${since}&limit=1`);
     const pages = [page];
-    for (let cursor = cursorOf(page); cursor !== null; cursor = cursorOf(page)) {
+    for (let cursor = nextCursorOf(page); cursor !== null; cursor = nextCursorOf(page)) {
       pages.push((page = await get(stale, `/v1/${kind}?${since}&limit=1&cursor=${cursor}`)));
     }
     const whole = await get(service, `/v1/${kind}?${since}&limit=100`);
@@ -74,7 +72,7 @@ describe.each(['contracts', 'suppliers', 'solicitations'] as const)('%s', (kind)
     await stale.noticeChanges();
     const first = await get(stale, `/v1/${kind}?limit=1`);
     await revokeB();
-    expect((await get(stale, `/v1/${kind}?limit=100&cursor=${cursorOf(first)}`)).body).not.toContain(ID_OF_B[kind]);
+    expect((await get(stale, `/v1/${kind}?limit=100&cursor=${nextCursorOf(first)}`)).body).not.toContain(ID_OF_B[kind]);
   });
 
   test('a detail is found after a grant and not found after a revocation that its process does not know of', async () => {
@@ -149,5 +147,5 @@ test('a page of a listing is refused once its partner was deleted', async () => 
   await grantB();
   const first = await get(stale, '/v1/suppliers?limit=1');
   await deletePartner(service.database, clock, 'a');
-  expect((await get(stale, `/v1/suppliers?limit=1&cursor=${cursorOf(first)}`)).status).toBe(401);
+  expect((await get(stale, `/v1/suppliers?limit=1&cursor=${nextCursorOf(first)}`)).status).toBe(401);
 });

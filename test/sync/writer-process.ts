@@ -1,12 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
 import { openForCommands } from '../../src/database/open.ts';
-import { isConnectionLost } from '../../src/database/postgres/postgres-errors.ts';
 import { OperatorError } from '../../src/operator-error.ts';
 import { contract, publishLines, solicitation, supplier, type ImportLines } from '../support/publishing.ts';
 
@@ -28,9 +26,6 @@ export interface WriterTask {
   /** Simulates clocks that differ between machines, and step back. */
   clockSkewMs: number;
 }
-
-const RETRY_MS = 100;
-const MAX_OUTAGE_MS = 20_000;
 
 export const LEAD_ENTITIES = ['le_0', 'le_1', 'le_2', 'le_3'];
 export const COOPS = ['co_0', 'co_1'];
@@ -97,19 +92,6 @@ export function startWriter(task: WriterTask): Writer {
   return { stop: () => child.stdin.end(), exited: once(child, 'exit').then(([code]) => code as number) };
 }
 
-/** Repeats a step whose connection was lost, as an operator would; steps are idempotent. */
-async function persist(step: () => Promise<unknown>): Promise<void> {
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      await step();
-      return;
-    } catch (error) {
-      if (attempt === MAX_OUTAGE_MS / RETRY_MS || !isConnectionLost(error)) throw error;
-      await delay(RETRY_MS);
-    }
-  }
-}
-
 async function write({ database: config, role, seed, rounds, clockSkewMs }: WriterTask): Promise<void> {
   const database = openForCommands(config);
   const clock = (): number => evenClock() + Math.round(clockSkewMs * Math.sin(Date.now() / 50));
@@ -118,7 +100,7 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
   if (role === 'importer') {
     for (const lines of fc.sample(change, { numRuns: rounds, seed })) {
       if (stopping.signal.aborted) break;
-      await persist(() => publishLines(database, lines, { clock }));
+      await publishLines(database, lines, { clock });
     }
   } else {
     const step = fc.record({
@@ -132,13 +114,11 @@ async function write({ database: config, role, seed, rounds, clockSkewMs }: Writ
       if (leadEntities.length + coops.length === 0) continue;
       const grants = { everything: false, leadEntities, coops };
       // Revoking what was not granted fails, as it should, and is just another event here.
-      await persist(() =>
-        isGrant
-          ? grant(database, clock, partner, grants)
-          : revoke(database, clock, partner, grants).catch((error: unknown) => {
-              if (!(error instanceof OperatorError)) throw error;
-            }),
-      );
+      if (isGrant) await grant(database, clock, partner, grants);
+      else
+        await revoke(database, clock, partner, grants).catch((error: unknown) => {
+          if (!(error instanceof OperatorError)) throw error;
+        });
     }
   }
   await database.close();

@@ -97,23 +97,3 @@ test('a server that shuts down loses no counts by key, endpoint and outcome', as
   ];
   expect(rows.map(String).toSorted()).toEqual(expected.map(String).toSorted());
 });
-
-test('services that shut down together, all writing at once, lose no counts', async () => {
-  const clients = [await serve(), await serve(), await serve()];
-  for (const one of [...started, ...started]) clients.push(createClient(`http://127.0.0.1:${await one.port()}`));
-  await Promise.all(
-    clients.map(async (client) => {
-      for (let time = 0; time < 30; time += 1) {
-        expect((await client.get('/v1/coops', { key })).status).toBe(200);
-      }
-    }),
-  );
-  for (const client of clients) client.close();
-  for (const one of started) one.kill('SIGTERM');
-  for (const one of started) {
-    expect(await one.exited).toEqual([0, null]);
-    await one.closed;
-    expect(one.output()).not.toContain('was not written');
-  }
-  expect(await total()).toBe(270);
-});

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { findLastingPort } from '../free-port.ts';
 import { MAIN, startServingOf, type Serving } from '../serving-process.ts';
 import type { Workspace } from './workspace.ts';
@@ -52,15 +51,6 @@ export class ServicePart {
 
   thaw(): void {
     this.#serving?.kill('SIGCONT');
-  }
-
-  /** Waits until it counts requests in Redis rather than in memory. */
-  async countsInRedis(): Promise<void> {
-    const isCounting = (): boolean => {
-      const output = this.output();
-      return output.lastIndexOf('Redis counts requests') > output.lastIndexOf('Redis does not count requests');
-    };
-    while (!isCounting()) await delay(20);
   }
 
   /** The output of all its processes so far. */

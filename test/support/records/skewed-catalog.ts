@@ -14,8 +14,6 @@ const SIZES = {
   solicitations: 25_000,
 };
 
-export const SKEWED_SOLICITATIONS = SIZES.solicitations;
-
 const SEED = 20_261;
 
 /** Filter values that match very many records, few, and none. */
