@@ -14,7 +14,9 @@ function renderTable(): string {
   const rows = Object.entries<Setting>(SETTINGS).map(([name, setting]) => {
     const byDefault = setting.default === '' ? 'none' : `\`${setting.default}\``;
     // In code spans, since Markdown would make links of the URLs.
-    const accepts = setting.accepts.replace(/[^\s,]+:\/\/[^\s,]*/g, '`$&`');
+    const accepts = setting.accepts
+      .replace(/^a whole number from (\d+) to (\d+)$/, '$1 to $2')
+      .replace(/[^\s,]+:\/\/[^\s,]*/g, '`$&`');
     return `| \`${name}\` | ${byDefault} | ${setting.description} | ${accepts} |\n`;
   });
   return `| Variable | Default | Sets | Accepts |\n| --- | --- | --- | --- |\n${rows.join('')}`;
