@@ -74,9 +74,6 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
   },
   'docs/operators/configure.md': {
     'npx pds --config /etc/pds/settings check': { because: 'it names a file of another machine' },
-    'npx pds config --config /etc/pds/settings': {
-      because: 'config.sqlite.test.ts runs it with settings of every origin',
-    },
     'createdb pds --owner pds': 'documents.postgres',
     'npx pds transfer postgres://pds@127.0.0.1:5432/pds': { because: 'transfer.both.test.ts runs it' },
   },

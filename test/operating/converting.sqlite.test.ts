@@ -2,7 +2,7 @@ import { appendFileSync, cpSync, mkdirSync, readdirSync, readFileSync, renameSyn
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { blocksRunBy } from '../docs/command-blocks.ts';
-import { readTokens, ROOT } from '../docs/documents.ts';
+import { ROOT } from '../docs/documents.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { DocumentShell } from './document-shell.ts';
@@ -15,20 +15,8 @@ const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
   shell = await DocumentShell.create(workspace);
   cpSync(join(ROOT, 'convert/examples'), shell.folder, { recursive: true });
-  for (const [name, text] of documentedFiles()) writeFileSync(join(shell.folder, name), text);
   writeFileSync(join(shell.folder, 'releases.json'), JSON.stringify(PACKAGE));
 });
-
-/** The files that the page shows: each is the block after the sentence that names it first. */
-function documentedFiles(): [name: string, text: string][] {
-  const files: [string, string][] = [];
-  let named: string | undefined;
-  for (const token of readTokens(PAGE)) {
-    if (token.type === 'paragraph') named = /`([\w-]+\.(?:csv|json))`/.exec(token.raw)?.[1];
-    if (token.type === 'code' && token.lang !== 'sh' && named !== undefined) files.push([named, String(token.text)]);
-  }
-  return files;
-}
 
 /** The smallest package with a tender and a contract. */
 const PACKAGE = {

@@ -6,7 +6,7 @@ import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { findInstalledPrograms } from '../support/postgres/postgres-programs.ts';
-import { DocumentShell, expectSample } from './document-shell.ts';
+import { DocumentShell } from './document-shell.ts';
 
 const test = testWith('postgresql');
 const RECOVERY = 'docs/operators/backup-and-recovery.md';
@@ -37,13 +37,9 @@ describe('the commands in the documents for PostgreSQL', { timeout: 120_000 }, (
     await shell.serve('docs/operators/configure.md', 'createdb pds', undefined, values());
   });
 
-  test('create the roles, with the documented output', async () => {
-    const { output, samples } = await shell.run(
-      'docs/operators/security.md',
-      'PDS_DATABASE_URL=postgres://pds@',
-      values(),
-    );
-    expectSample(output, samples[0]);
+  test('create the roles, and print how to set their passwords', async () => {
+    const { output } = await shell.run('docs/operators/security.md', 'PDS_DATABASE_URL=postgres://pds@', values());
+    for (const role of ['pds_reader', 'pds_writer']) expect(output).toContain(`in psql with "\\password ${role}"`);
   });
 
   test('dump the database, restore it as another one, and recover that', async () => {
