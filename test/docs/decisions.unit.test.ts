@@ -6,14 +6,13 @@ const RECORDS = DOCUMENTS.filter((file) => file.startsWith('docs/decisions/') &&
 
 test('the index of decisions lists every record once, under its number and title', () => {
   const rows = readDocument(INDEX)
-    .match(/^\| \[\d{4}\].*$/gm)
-    ?.map((row) => row.replaceAll(/ +/g, ' '))
-    .sort();
+    .match(/^- \[\d{4}\].*$/gm)
+    ?.sort();
   const records = RECORDS.map((file) => {
     const [, number = '', title = ''] = /^# (\d{4}): (.*)\n/.exec(readDocument(file)) ?? [];
     return { number, title, name: file.slice(file.lastIndexOf('/') + 1) };
   });
-  const expected = records.map(({ number, title, name }) => `| [${number}](${name}) | ${title} |`);
+  const expected = records.map(({ number, title, name }) => `- [${number}](${name}) ${title}`);
   expect(rows).toEqual(expected);
   expect(new Set(records.map(({ number }) => number)).size).toBe(records.length);
 });
