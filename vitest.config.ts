@@ -65,6 +65,8 @@ const ONLY_AT_NIGHT = [
   // Measure under overload, on thousands of connections, and on every combination of filters.
   'test/load/{hostile-connections,overload}.alone.test.ts',
   'test/load/every-filter.test.ts',
+  // Waits two hundred times until each of several processes shows a change.
+  'test/sync/older-responses.alone.test.ts',
   // Copies a large database.
   'test/recovery/transfer.both.test.ts',
   // Loses, replaces and locks databases of PostgreSQL under load, in every order.

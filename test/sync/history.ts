@@ -1,18 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import type { Kind } from '../../src/kinds.ts';
-import { Model, type ModelScope, type Served } from '../model/model.ts';
-import type { HttpResponse, ListedRecord } from '../support/client.ts';
-import { readScope, type TestPartner } from '../support/partners.ts';
+import { Model, type Filters, type ModelScope, type Served } from '../model/model.ts';
+import type { Get, HttpResponse, ListedRecord } from '../support/client.ts';
+import { makePartner, readScope, type TestPartner } from '../support/partners.ts';
 import type { ServingProcess } from '../support/service.ts';
 import { KINDS } from './copy.ts';
-import { PROCESSES, type Step } from './histories.ts';
-import { clock, type World } from './world.ts';
+import { FeedCopy, idInCursor } from './feed-copy.ts';
+import { apply, PROCESSES, startingLines, type Step } from './steps.ts';
+import type { World } from './world.ts';
 
 const EPOCH = '1970-01-01T00:00:00.000Z';
-const SOME_KINDS: readonly Kind[] = ['contracts', 'lead-entities'];
+const SOME_KINDS: readonly Kind[] = ['contracts', 'suppliers', 'lead-entities'];
 /** Everything that decides about responses, after each change. */
 interface State {
   readonly model: Model;
@@ -21,6 +23,10 @@ interface State {
   readonly kinds: readonly Kind[] | null;
   /** One millisecond after the last release or change of the scope. */
   readonly watermark: string;
+  readonly resets: number;
+  readonly prunes: number;
+  /** The visible records of lists by `kind id`, as text. */
+  readonly listed: ReadonlyMap<string, string>;
 }
 
 /** A sync of one kind, as the guide describes it. */
@@ -30,6 +36,8 @@ interface Sync {
   cursor: string | null;
   /** That of the first page. */
   watermark: string;
+  /** The last id of a sync that has not ended. */
+  after: string;
 }
 
 interface Page {
@@ -39,6 +47,8 @@ interface Page {
 
 /** One partner's history. */
 export class History {
+  /** The syncs that were read to their end and compared. */
+  syncs = 0;
   readonly #world: World;
   readonly #partner: TestPartner;
   readonly #states: State[] = [];
@@ -49,13 +59,28 @@ export class History {
   readonly #received = new Map<string, HttpResponse>();
   #isSuspended = false;
   #kinds: readonly Kind[] | null = null;
+  #key: string;
+  #revokedKey: string | null = null;
+  /** A copy by the feed, and of the listing that it reads: the removals, its start, and the states when it began. */
+  readonly #copy: FeedCopy;
+  #removed: string[] = [];
+  #since: string | null = null;
+  #statesAtStart = 0;
 
-  constructor(world: World, partner: TestPartner) {
+  private constructor(world: World, partner: TestPartner) {
     this.#world = world;
     this.#partner = partner;
-    for (const kind of KINDS) {
-      this.#syncs.set(kind, { records: new Map(), since: EPOCH, cursor: null, watermark: '' });
-    }
+    this.#key = partner.key;
+    this.#copy = new FeedCopy(partner.key);
+    for (const kind of KINDS)
+      this.#syncs.set(kind, { records: new Map(), since: EPOCH, cursor: null, watermark: '', after: '' });
+  }
+
+  /** Publishes the first lines, and makes a new partner. */
+  static async begin(world: World): Promise<History> {
+    await world.import(startingLines);
+    const name = `partner-${(world.partners += 1)}`;
+    return new History(world, await makePartner(world.service.database, world.clock, { name, leadEntities: ['le_a'] }));
   }
 
   async run(steps: readonly Step[]): Promise<void> {
@@ -64,7 +89,7 @@ export class History {
     // In the end everything is allowed again, and each sync that has begun ends, in whatever processes.
     if (this.#isSuspended) await this.#take({ type: 'suspend or resume' });
     if (this.#kinds !== null) await this.#take({ type: 'restrict or lift kinds' });
-    for (const process of this.#world.processes.keys()) await this.#take({ type: 'notice', process });
+    for (let process = 0; process < PROCESSES; process += 1) await this.#take({ type: 'notice', process });
     for (const kind of KINDS) {
       const sync = this.#syncOf(kind);
       for (let pages = 0; pages === 0 || sync.cursor !== null; pages += 1) {
@@ -75,6 +100,18 @@ export class History {
         expect(sync.records.get(String(record['id'])), `${kind} ${String(record['id'])}`).toEqual(record);
       }
     }
+    const readToEnd = async (): Promise<void> => {
+      do await this.#take({ type: 'read', process: 0, limit: 2, format: 'json' });
+      while (!this.#copy.isAtStart);
+    };
+    if (!this.#copy.isAtStart) await readToEnd();
+    await readToEnd();
+    // With nothing new, nothing is listed.
+    const { items, meta } = await this.#copy.read(this.#getFrom(0));
+    expect([items, meta?.reset]).toEqual([[], false]);
+    this.#copy.lose();
+    await this.#copy.read(this.#getFrom(0));
+    expect(this.#copy.isDifferent).toBe(this.#now.listed.size > 0);
   }
 
   get #now(): State {
@@ -85,8 +122,17 @@ export class History {
     return this.#syncs.get(kind) ?? expect.fail(`no sync of ${kind}`);
   }
 
+  #process(index: number): ServingProcess {
+    return this.#world.processes[index] ?? expect.fail(`no process ${index}`);
+  }
+
+  #getFrom(index: number): Get {
+    return (path, options) => this.#process(index).get(path, { ...options, key: this.#key });
+  }
+
   async #take(step: Step): Promise<unknown> {
-    const { database } = this.#world.service;
+    const { service, clock } = this.#world;
+    const { database } = service;
     const { name } = this.#partner;
     switch (step.type) {
       case 'grant or revoke': {
@@ -115,26 +161,56 @@ export class History {
         this.#isSuspended = !this.#isSuspended;
         await (this.#isSuspended ? suspendPartner : resumePartner)(database, clock, name);
         return this.#changed();
-      case 'import':
-        await this.#world.import(step);
+      case 'replace the key': {
+        const { key } = await issueKey(database, clock, name, { environment: 'test', lifetimeMs: null });
+        await revokeKey(database, clock, this.#key.split('_')[2] ?? '');
+        return ([this.#revokedKey, this.#key] = [this.#key, key]);
+      }
+      case 'import': {
+        const { edits, isWhole } = step;
+        await this.#world.import((lines) => edits.reduce(apply, lines), isWhole);
         return this.#changed();
-      case 'notice':
-        await this.#process(step.process).noticeChanges();
+      }
+      case 'prune':
+        await this.#world.prune();
+        return this.#changed();
+      case 'recover':
+        await this.#world.recover();
+        return this.#changed();
+      case 'roll back':
+        await this.#world.rollBack();
+        return this.#changed();
+      case 'notice': {
+        const process = this.#process(step.process);
+        await process.noticeChanges();
+        const key = this.#revokedKey;
+        if (key !== null) expect((await process.get('/v1/key', { key })).status).toBe(401);
         return (this.#noticed[step.process] = this.#states.length - 1);
+      }
+      case 'read':
+        return this.#read(step);
       case 'page':
         return this.#page(step);
-      case 'list':
-        return this.#request(step.process, step.kind, `/v1/${step.kind}?limit=100`, 0, ({ body, headers }, state) => {
-          const isWatermark = headers['x-sync-watermark'] === state.watermark;
-          return isWatermark && isDeepStrictEqual((JSON.parse(body) as Page).data, this.#list(state, step.kind));
+      case 'list': {
+        const { kind, filters } = step.of;
+        const url = `/v1/${kind}?${new URLSearchParams({ ...filters, format: step.format, limit: '100' }).toString()}`;
+        return this.#request(step.process, kind, url, 0, ({ body, headers }, state) => {
+          if (headers['x-sync-watermark'] !== state.watermark) return false;
+          const lines = (): unknown => JSON.parse(`[${body.split('\n').slice(0, -1).join()}]`);
+          const data = step.format === 'json' ? (JSON.parse(body) as Page).data : lines();
+          return isDeepStrictEqual(data, this.#list(state, kind, filters));
         }); // prettier-ignore
-      case 'count':
-        return this.#request(step.process, 'solicitations', '/v1/solicitations/count', 0, ({ body }, state) =>
-          body === JSON.stringify({ total: state.model.count('solicitations', {}, state.scope, '') }),
+      }
+      case 'count': {
+        const { kind, filters } = step.of;
+        const url = `/v1/${kind}/count?${new URLSearchParams({ ...filters }).toString()}`;
+        return this.#request(step.process, kind, url, 0, ({ body }, { model, scope }) =>
+          body === JSON.stringify({ total: model.count(kind, filters, scope, EPOCH) }),
         ); // prettier-ignore
+      }
       case 'record': {
         const ids = [...this.#world.records[step.kind].keys()];
-        const id = ids.at(-1 - step.nth) ?? ids[0] ?? expect.fail();
+        const id = ids.at(-1 - step.nth) ?? ids[0] ?? 'none';
         return this.#request(step.process, step.kind, `/v1/${step.kind}/${id}`, 0, ({ status, body }, state) => {
           const expected = state.model.detail(step.kind, id, state.scope, EPOCH);
           return expected === null ? status === 404 : status === 200 && isDeepStrictEqual(JSON.parse(body), expected);
@@ -145,71 +221,127 @@ export class History {
 
   /** Adds the state after a change. */
   async #changed(): Promise<void> {
-    const { service, records, releases, events } = this.#world;
-    const { at: scopeChangedAt } = await service.database.kysely
+    const { service, records, resets, prunes } = this.#world;
+    const { name } = this.#partner;
+    const { at } = await service.database.kysely
       .selectFrom('access.events as event')
-      .innerJoin('access.partners as partner', 'partner.id', 'event.partner_id')
+      .leftJoin('access.partners as partner', 'partner.id', 'event.partner_id')
       .select((eb) => eb.fn.max('event.at').as('at'))
-      .where('event.what', '=', 'scope')
-      .where('partner.name', '=', this.#partner.name)
+      .where((eb) =>
+        eb.or([eb('event.partner_id', 'is', null), eb.and({ 'event.what': 'scope', 'partner.name': name })]),
+      )
       .executeTakeFirstOrThrow();
-    events.push(scopeChangedAt);
-    const last = Date.parse([scopeChangedAt, ...releases].sort().at(-1) ?? '');
-    this.#states.push({
-      model: new Model(records, events),
-      scope: await readScope(service.database, this.#partner.name),
-      isSuspended: this.#isSuspended,
-      kinds: this.#kinds,
-      watermark: new Date(last + 1).toISOString(),
-    });
+    const watermark = new Date(Date.parse(at) + 1).toISOString();
+    // A rollback to nowhere.
+    if (this.#states.at(-1)?.watermark === watermark) return;
+    const model = new Model(records, []);
+    const scope = await readScope(service.database, name);
+    const listed = KINDS.flatMap((kind) =>
+      model
+        .list(kind, {}, scope, EPOCH)
+        .map((one): [string, string] => [`${kind} ${String(one['id'])}`, JSON.stringify(one)]),
+    );
+    const { isSuspended, kinds } = { isSuspended: this.#isSuspended, kinds: this.#kinds };
+    this.#states.push({ model, scope, isSuspended, kinds, watermark, resets, prunes, listed: new Map(listed) });
   }
 
-  #process(index: number): ServingProcess {
-    return this.#world.processes[index] ?? expect.fail(`no process ${index}`);
+  #list({ model, scope }: State, kind: Kind, filters: Filters = {}): Served[] {
+    return model.list(kind, filters, scope, EPOCH);
   }
 
-  #list(state: State, kind: Kind, since?: string, bound: 'min' | 'max' = 'max'): Served[] {
-    return state.model.list(kind, since === undefined ? {} : { updated_since: since }, state.scope, EPOCH, bound);
+  /**
+   * Whether a sync of a list must return a visible record, because it changed or became visible, or can, because one of
+   * several grants began to show it.
+   */
+  #isDue(now: State, kind: (typeof KINDS)[number], id: string, since: string): 'must' | 'can' | 'no' {
+    const from = this.#states.findLastIndex(({ watermark }) => watermark <= since);
+    const known = this.#states.slice(Math.max(0, from), this.#states.indexOf(now) + 1);
+    const key = `${kind} ${id}`;
+    const isOther = ({ listed, resets }: State): boolean =>
+      listed.get(key) !== now.listed.get(key) || resets < now.resets;
+    if (from < 0 || known.some(isOther)) return 'must';
+    const sighting = now.model.visible(now.scope)[kind].get(id);
+    return known.some(({ prunes }) => prunes < now.prunes) || (sighting !== undefined && sighting.last >= since)
+      ? 'can'
+      : 'no';
   }
 
   /** Fetches the next page of a sync. */
   async #page({ process, kind, limit }: Step & { type: 'page' }): Promise<void> {
     const sync = this.#syncOf(kind);
-    const { since, cursor } = sync;
+    const { since, cursor, after } = sync;
     const isFirst = cursor === null;
     const parameters = new URLSearchParams({ updated_since: since, limit: String(limit), ...(cursor && { cursor }) });
     const proven = isFirst ? 0 : this.#states.findIndex(({ watermark }) => watermark === sync.watermark);
-    const after = this.#after.get(sync) ?? '';
-    const page = await this.#request(
-      process,
-      kind,
-      `/v1/${kind}?${parameters.toString()}`,
-      proven,
-      (response, state) => {
-        if (response.headers['x-sync-watermark'] !== (isFirst ? state.watermark : sync.watermark)) return false;
-        const { data, meta } = JSON.parse(response.body) as Page;
-        const received = new Set(data.map(({ id }) => id));
-        const required = new Set(this.#list(state, kind, since, 'min').map(({ id }) => id));
-        const end = meta.next_cursor === null ? null : (data.at(-1)?.id ?? '');
-        const expected = this.#list(state, kind, since).filter((record) => {
-          const id = String(record['id']);
-          return (isFirst || id > after) && (end === null || id <= end) && (received.has(id) || required.has(id));
-        });
-        return isDeepStrictEqual(data, expected) && (meta.next_cursor === null || data.length === limit);
-      },
-    );
+    const url = `/v1/${kind}?${parameters.toString()}`;
+    const page = await this.#request(process, kind, url, proven, (response, state) => {
+      if (response.headers['x-sync-watermark'] !== (isFirst ? state.watermark : sync.watermark)) return false;
+      const { data, meta } = JSON.parse(response.body) as Page;
+      const received = new Set(data.map(({ id }) => id));
+      const end = meta.next_cursor === null ? null : (data.at(-1)?.id ?? '');
+      const expected = this.#list(state, kind).filter((record) => {
+        const id = String(record['id']);
+        const due = this.#isDue(state, kind, id, since);
+        return (
+          (isFirst || id > after) &&
+          (end === null || id <= end) &&
+          (due === 'must' || (due === 'can' && received.has(id)))
+        );
+      });
+      return isDeepStrictEqual(data, expected) && (meta.next_cursor === null || data.length === limit);
+    });
     if (page === null) return;
     const { body, headers } = page;
     const { data, meta } = JSON.parse(body) as Page;
     for (const record of data) sync.records.set(record.id, record);
     if (isFirst) sync.watermark = String(headers['x-sync-watermark']);
-    if (meta.next_cursor === null) sync.since = sync.watermark;
     sync.cursor = meta.next_cursor;
-    this.#after.set(sync, data.at(-1)?.id ?? '');
+    sync.after = data.at(-1)?.id ?? '';
+    if (meta.next_cursor !== null) return;
+    sync.since = sync.watermark;
+    this.syncs += 1;
   }
 
-  /** The last id of each sync that has not ended. */
-  readonly #after = new Map<Sync, string>();
+  /** Reads the next page of the feed. */
+  async #read({ process: index, limit, format }: Step & { type: 'read' }): Promise<void> {
+    const copy = this.#copy;
+    if (copy.isAtStart) {
+      this.#removed = [];
+      this.#since = copy.watermark;
+      this.#statesAtStart = this.#states.length;
+    }
+    const { status, items, meta } = await copy.read(this.#getFrom(index), {
+      format,
+      ...(limit !== undefined && { limit }),
+    });
+    if (meta === null) {
+      expect([400, 403]).toContain(status);
+      return;
+    }
+    this.#removed.push(...items.filter(({ removed }) => removed === true).map(({ kind, id }) => `${kind} ${id}`));
+    // Nothing is told of that the partner did not see since its watermark, nor is it in a cursor.
+    const from = this.#since;
+    const first = this.#states.findLastIndex(({ watermark }) => from !== null && watermark <= from);
+    const seen = new Set(this.#states.slice(Math.max(0, first)).flatMap((state) => [...readable(state).keys()]));
+    for (const key of this.#removed) expect(seen, `${key} was visible since ${String(from)}`).toContain(key);
+    const id = meta.next_cursor === null ? null : idInCursor(meta.next_cursor);
+    if (id !== null) expect(Array.from(seen, (key) => key.split(' ')[1])).toContain(id);
+    if (meta.next_cursor !== null) return;
+    if (meta.reset) expect(this.#removed).toEqual([]);
+    this.syncs += 1;
+    // Later pages show later changes than the first ones.
+    if (this.#states.length > this.#statesAtStart) {
+      expect(meta.totals).toBeNull();
+      return;
+    }
+    const details = readable(this.#now);
+    expect(Object.fromEntries(copy.records)).toEqual(Object.fromEntries(details));
+    const kinds = ['contracts', 'solicitations', 'suppliers'].filter((kind) =>
+      (this.#kinds ?? KINDS).includes(kind as Kind),
+    );
+    const numberOf = (kind: string): number => [...details.keys()].filter((key) => key.startsWith(`${kind} `)).length;
+    expect(meta.totals).toEqual(Object.fromEntries(kinds.map((kind) => [kind, numberOf(kind)])));
+  }
 
   /**
    * Sends a request, and checks that its response is that of one state: the present one, or, if it came from the cache,
@@ -229,7 +361,7 @@ export class History {
     const hits = process.cacheHits();
     const former = this.#received.get(url);
     const headers = former === undefined ? {} : { 'If-None-Match': String(former.headers.etag) };
-    let response = await process.get(url, { key: this.#partner.key, headers });
+    let response = await process.get(url, { key: this.#key, headers });
     const known = this.#states.slice(this.#noticed[index]);
     if (response.status === 403) {
       const mayRefuse = ({ isSuspended, kinds }: State): boolean => isSuspended || kinds?.includes(kind) === false;
@@ -246,4 +378,11 @@ export class History {
     expect(isRight, `${isCached ? 'cached' : 'computed'}: ${url}: ${response.status} ${response.body}`).toBe(true);
     return response;
   }
+}
+
+/** The records of the feed that the partner can read, by `kind id`. */
+function readable({ model, scope, kinds, listed }: State): Map<string, Served | null> {
+  const keys = [...listed.keys()].map((key) => key.split(' ') as [Kind, string]);
+  const own = keys.filter(([kind]) => kinds?.includes(kind) !== false);
+  return new Map(own.map(([kind, id]) => [`${kind} ${id}`, model.detail(kind, id, scope, EPOCH)]));
 }

@@ -1,73 +1,136 @@
 import { expect } from 'vitest';
-import { publish } from '../../src/publishing/publish.ts';
-import { listSources } from '../../src/publishing/read/source.ts';
-import { loadModel } from '../model/model.ts';
-import { readRecords, type Records } from '../model/records.ts';
-import { contract, SMALL_CATALOG, solicitation, withImportDirectory, type ImportLines } from '../support/publishing.ts';
+import { recover } from '../../src/recovery/recover.ts';
+import { listKeptReleases, rollback } from '../../src/recovery/rollback.ts';
+import { readRecords, type Contract, type Records, type Solicitation, type Supplier } from '../model/records.ts';
+import { servedContract, servedSupplier } from '../model/served.ts';
+import { publishLines, withImportDirectory, type ImportLines } from '../support/publishing.ts';
 import { startService, type ServingProcess, type TestService } from '../support/service.ts';
-import { COOPS, LEAD_ENTITIES, PROCESSES, type Step } from './histories.ts';
+import { KINDS } from './copy.ts';
+import { PROCESSES, startingLines, type Lines } from './steps.ts';
 
-const CATALOG = {
-  ...SMALL_CATALOG,
-  'lead-entities': LEAD_ENTITIES.map((id) => ({ id, name: id })),
-  coops: COOPS.map((id) => ({ id, name: id })),
-};
+const DAY_MS = 86_400_000;
 
 /** Later than a client's clock can be ahead, so that no two events are in the leeway of one `updated_since`. */
 const TICK_MS = 10_000;
-let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
-export const clock = (): number => (nowMs += TICK_MS);
+let nowMs = 0;
+const clock = (): number => (nowMs += TICK_MS);
+
+interface Catalog {
+  readonly lines: Lines;
+  readonly records: Records;
+}
 
 /** A catalog that histories change in turn, and the servers of its database. */
 export class World {
+  readonly clock = clock;
   readonly service: TestService;
   readonly processes: readonly ServingProcess[];
-  readonly releases: string[];
-  /** All timestamps from which a watermark can be. */
-  readonly events: string[];
-  records: Records;
-  #added = 0;
+  partners = 0;
+  /** After a reset, every client reads everything again. After events were deleted, it may. */
+  resets = 0;
+  prunes = 0;
+  #catalog: Catalog = { lines: startingLines(), records: readRecords([]) };
+  /** The catalogs of releases and resets, by their number. */
+  readonly #published = new Map<number, Catalog>();
 
   constructor(service: TestService, processes: readonly ServingProcess[]) {
     this.service = service;
     this.processes = processes;
-    this.records = loadModel(service.published).records;
-    this.releases = service.published.map(({ publishedAt }) => publishedAt);
-    this.events = [...this.releases];
   }
 
   static async start(): Promise<World> {
-    return withImportDirectory(CATALOG, async (directory) => {
-      const service = await startService({ directories: [directory], clock, isPolling: false, blockSize: 4 });
-      const others = Array.from({ length: PROCESSES - 1 }, () => service.startOther());
-      return new World(service, [service, ...(await Promise.all(others))]);
-    });
+    nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+    const service = await startService({ clock, isPolling: false, blockSize: 4 });
+    const others = Array.from({ length: PROCESSES - 1 }, () => service.startOther());
+    return new World(service, [service, ...(await Promise.all(others))]);
   }
 
-  /** Imports a contract and a solicitation, and moves another solicitation to the lead entity. */
-  async import({ leadEntity, coop, moved }: Step & { type: 'import' }): Promise<void> {
-    const number = (this.#added += 1) + 100;
-    const owned = { lead_entity_id: leadEntity };
-    const solicitations = [...this.records.solicitations.values()];
-    const { publishedAt: _, updatedAt: __, ...other } = solicitations[moved % solicitations.length] ?? expect.fail();
-    const lines: ImportLines = {
-      contracts: [{ ...contract(`ctr_${number}`), ...owned, coop_id: coop }],
-      solicitations: [
-        { ...solicitation(`sol_${number}`, number), ...owned },
-        ...(other.lead_entity_id === leadEntity ? [] : [{ ...other, ...owned }]),
-      ],
-    };
-    await withImportDirectory(lines, async (path) => {
-      const { timestamp } = await publish(this.service.database, await listSources(path), { clock, blockSize: 4 });
-      const publishedAt = timestamp ?? expect.fail();
-      const added = readRecords([{ path, publishedAt }]);
-      this.records = {
-        ...this.records,
-        contracts: new Map([...this.records.contracts, ...added.contracts]),
-        solicitations: new Map([...this.records.solicitations, ...added.solicitations]),
-      };
-      this.releases.push(publishedAt);
-      this.events.push(publishedAt);
-    });
+  get records(): Records {
+    return this.#catalog.records;
   }
+
+  /** Imports all lines, or only those that differ, after a change of them. */
+  async import(changeLines: (lines: Lines) => Lines, isWhole = true, removalsDays?: number): Promise<void> {
+    const { lines: before, records } = this.#catalog;
+    const lines = changeLines(structuredClone(before));
+    // No record names it, so something is published in any case.
+    lines.coops.set('co_last', { id: 'co_last', name: String(nowMs) });
+    const { database } = this.service;
+    const { timestamp } = await publishLines(database, isWhole ? allOf(lines) : differing(before, lines), {
+      ...{
+        clock,
+        replace: isWhole,
+        allowRemovals: true,
+        blockSize: 4,
+        ...(removalsDays !== undefined && { removalsDays }),
+      },
+    });
+    const publishedAt = timestamp ?? expect.fail('nothing was published');
+    const read = await withImportDirectory(allOf(lines), (path) =>
+      Promise.resolve(readRecords([{ path, publishedAt }])),
+    );
+    for (const kind of KINDS)
+      for (const [id, record] of read[kind]) {
+        const former = records[kind].get(id);
+        if (former !== undefined && SHOWN[kind](record as never, read) === SHOWN[kind](former as never, records))
+          Object.assign(record, { updatedAt: former.updatedAt, publishedAt: former.updatedAt });
+      }
+    await this.#publish({ lines, records: read });
+  }
+
+  /** An import after which no event before it is in the log, but for catalogs that a rollback can go back to. */
+  async prune(): Promise<void> {
+    nowMs += 2 * DAY_MS;
+    this.prunes += 1;
+    await this.import((lines) => lines, true, 1);
+  }
+
+  async recover(): Promise<void> {
+    this.resets += 1;
+    await recover(this.service.database, { clock });
+    await this.#publish(this.#catalog);
+  }
+
+  /** Goes back to a catalog before: on PostgreSQL, which keeps none, by an import of its lines. */
+  async rollBack(): Promise<void> {
+    const { database } = this.service;
+    const [current, ...others] = await listKeptReleases(database, 100);
+    const isPossible =
+      database.engine === 'sqlite' ? others.filter((one) => one.isKept && one.file !== current?.file) : others;
+    const [target] = isPossible.filter(({ release }) => this.#published.has(release));
+    const catalog = this.#published.get(target?.release ?? 0);
+    if (target === undefined || catalog === undefined) return;
+    if (database.engine === 'postgres') return this.import(() => structuredClone(catalog.lines));
+    this.resets += 1;
+    await rollback(database, { clock, release: target.release });
+    await this.#publish(catalog);
+  }
+
+  async #publish(catalog: Catalog): Promise<void> {
+    this.#catalog = catalog;
+    const [current] = await listKeptReleases(this.service.database, 1);
+    this.#published.set(current?.release ?? expect.fail('no release'), catalog);
+  }
+}
+
+/** What `updated_at` is about. */
+const SHOWN = {
+  contracts: (one: Contract, all: Records) => JSON.stringify({ ...servedContract(one, all), updated_at: '' }),
+  suppliers: (one: Supplier, all: Records) => JSON.stringify({ ...servedSupplier(one, all, 'detail'), updated_at: '' }),
+  solicitations: (one: Solicitation) =>
+    JSON.stringify({ ...one, ...{ updatedAt: '', publishedAt: '', documents: [], notices: [], questions: [] } }),
+};
+
+const allOf = (lines: Lines): ImportLines =>
+  Object.fromEntries(Object.entries(lines).map(([kind, map]) => [kind, [...(map as Map<string, object>).values()]]));
+
+/** The lines that are new or changed, and a line for each removed record. */
+function differing(before: Lines, after: Lines): ImportLines {
+  const ofKind = (old: ReadonlyMap<string, object>, now: ReadonlyMap<string, object>): object[] => [
+    ...[...now].filter(([id, line]) => JSON.stringify(line) !== JSON.stringify(old.get(id))).map(([, line]) => line),
+    ...[...old.keys()].filter((id) => !now.has(id)).map((id) => ({ id, deleted: true })),
+  ];
+  const kinds = Object.keys(after) as (keyof Lines)[];
+  const files = kinds.map((kind) => [kind, ofKind(before[kind], after[kind])] as const);
+  return Object.fromEntries(files.filter(([, own]) => own.length > 0));
 }
