@@ -65,8 +65,6 @@ const ONLY_AT_NIGHT = [
   // Measure under overload, on thousands of connections, and on every combination of filters.
   'test/load/{hostile-connections,overload}.alone.test.ts',
   'test/load/every-filter.test.ts',
-  // Waits two hundred times until each of several processes shows a change.
-  'test/sync/older-responses.alone.test.ts',
   // Copies a large database.
   'test/recovery/transfer.both.test.ts',
   // Loses, replaces and locks databases of PostgreSQL under load, in every order.
@@ -167,7 +165,7 @@ const BOTH = '**/*.both.test.ts';
 const ALONE = ['test/**/*.alone.test.ts', 'test/cluster/patroni.postgres.test.ts'];
 
 const isAlone = (file: string): boolean => file.endsWith('.alone.test.ts') || ALONE.includes(file);
-const ALONE_IN_SET = isNightly ? ONLY_AT_NIGHT.filter(isAlone) : ALONE;
+const ALONE_IN_SET = isNightly ? [...ONLY_AT_NIGHT, ...RUN_MORE].filter(isAlone) : ALONE;
 
 /** Tests of one engine only. */
 const SQLITE = '**/*.sqlite.test.ts';

@@ -25,7 +25,7 @@ export async function measureOneAtATime(context: BaseContext, work: OneAtATimeWo
   recordTimes(context, work.work, candidate.name, responses, { 'CPU µs': cpu });
 }
 
-/** Records median, p99 and maximum. Responses that failed are a problem. */
+/** Records median, p99, maximum and number. Responses that failed are a problem. */
 export function recordTimes(
   { record }: BaseContext,
   work: string,
@@ -44,6 +44,7 @@ export function recordTimes(
     'p50 ms': median(times),
     'p99 ms': quantile(times, 0.99),
     'longest ms': Math.max(...times),
+    requests: times.length,
     ...more,
   });
 }

@@ -9,6 +9,7 @@ export type Unit =
   | 'p50 ms'
   | 'p99 ms'
   | 'longest ms'
+  | 'requests'
   | 's'
   | 'MB'
   | 'PSS MB'

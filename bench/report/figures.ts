@@ -34,11 +34,18 @@ export class Figures {
   }
 
   /** The median of the rounds; null if it was not measured. */
-  find(part: string, size: number, { work, candidate }: Row, unit: Unit): number | null {
-    const found = this.#resultsOf(part)
-      .find((one) => one.size === size)
-      ?.figures.find((one) => one.work === work && one.candidate === candidate && one.unit === unit);
-    return found === undefined ? null : median(found.values);
+  find(part: string, size: number, row: Row, unit: Unit): number | null {
+    const values = this.valuesOf(part, [size], row, unit);
+    return values.length === 0 ? null : median(values);
+  }
+
+  /** The values of all rounds at these sizes. */
+  valuesOf(part: string, sizes: readonly number[], { work, candidate }: Row, unit: Unit): number[] {
+    return this.#resultsOf(part)
+      .filter(({ size }) => sizes.includes(size))
+      .flatMap(({ figures }) => figures)
+      .filter((one) => one.work === work && one.candidate === candidate && one.unit === unit)
+      .flatMap(({ values }) => values);
   }
 
   /** How much the rounds of a figure differ: the range as a share of the median, at two quantiles of all figures. */

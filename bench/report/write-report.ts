@@ -2,8 +2,10 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatFor } from '../../tools/format.ts';
+import { readNights } from '../measure/nights.ts';
 import { note } from '../measure/progress.ts';
 import { RESULTS_NAME, type Results } from '../measure/results.ts';
+import { boundsText } from './bounds.ts';
 import { drawSubject } from './charts.ts';
 import { compare } from './comparison.ts';
 import { Figures, readable, sizeText } from './figures.ts';
@@ -38,6 +40,8 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
     'Written by `npm run bench`; `node bench/report.ts` writes it again from `results.json`, which also has the figures of each ' +
       'round. Tables in which something is ahead of this service come first, the largest lead at the top.',
     ...sections,
+    '## Bounds',
+    boundsText(figures, readNights()),
     '## Machine',
     machineText(results),
     '## Method',

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { MINIMUM } from '../../bench/candidates/baselines.ts';
 import { SERVICE_NAMES } from '../../bench/candidates/service.ts';
-import { type Results, type Thoroughness } from '../../bench/measure/results.ts';
+import { type Results, type Thoroughness, type Unit } from '../../bench/measure/results.ts';
+import { boundsText } from '../../bench/report/bounds.ts';
 import { compare } from '../../bench/report/comparison.ts';
 import { Figures } from '../../bench/report/figures.ts';
 import type { Subject } from '../../bench/report/subject.ts';
@@ -24,11 +25,11 @@ const SUBJECT: Subject = {
   whyAhead: 'it is rendered',
 };
 
-function figuresOf(values: Readonly<Record<string, number[]>>): Figures {
+function figuresOf(values: Readonly<Record<string, number[]>>, name = 'list', unit: Unit = 'requests/s'): Figures {
   const figures = Object.entries(values).map(([candidate, rounds]) => ({
-    ...{ work: 'page', candidate, unit: 'requests/s' as const, values: rounds },
+    ...{ work: 'page', candidate, unit, values: rounds },
   }));
-  const part = { part: 'list', size: 10_000, measuredAt: '', commit: '', sources: '', problems: [], figures };
+  const part = { part: name, size: 10_000, measuredAt: '', commit: '', sources: '', problems: [], figures };
   return new Figures({ machine: null, parts: [{ ...part, thoroughness: THOROUGHNESS }] } satisfies Results);
 }
 
@@ -44,4 +45,23 @@ test('a sentence names who is ahead of the service first, by the ratio of the me
 
 test('a table of which nothing was measured has no sentence', () => {
   expect(compare(figuresOf({ [SERVICE_NAMES.sqlite]: [1] }), SUBJECT)).toBeNull();
+});
+
+test('a bound is the largest value of all nights of the newest version, and of all rounds of the bench', () => {
+  const night = { bound: 'pause', engine: 'sqlite', unit: 'ms' } as const;
+  const run = { engine: 'postgres', seed: 1, steps: 10, syncs: 3 } as const;
+  const text = boundsText(figuresOf({ [SERVICE_NAMES.sqlite]: [300, 1_200] }, 'memory', 'MB'), [
+    { version: '2.9.0', at: '', ...night, max: 99, trials: 9 },
+    { version: '2.10.0', at: '', ...night, max: 7, trials: 1_000 },
+    { version: '2.10.0', at: '', ...night, max: 8, trials: 500 },
+    { version: '2.10.0', at: '', ...run, histories: 700 },
+    { version: '2.10.0', at: '', ...run, histories: 400 },
+  ]);
+  expect(text).toContain(
+    'Version 2.10.0 has passed random histories, each with a seed of its own: on PostgreSQL 1,100 with',
+  );
+  expect(text.split('\n').slice(-2)).toEqual([
+    '| pause |  | 8.00 ms | 1,500 |  |  |',
+    '| memory page |  | 1,200 MB | 2 |  |  |',
+  ]);
 });

@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect } from 'vitest';
+import { recordNight } from '../../bench/measure/nights.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
@@ -224,6 +225,14 @@ test('nobody loses or repeats a change, whatever part of the cluster is lost, an
       `${JSON.stringify({ statuses: Object.fromEntries(statuses), imports, revocations, latestMs, times })}\n`,
     );
   }
+
+  const record = (bound: string, values: readonly number[], trials = values.length): void =>
+    recordNight({ bound, engine: 'postgres', unit: 'ms', max: Math.ceil(Math.max(...values)), trials });
+  for (const [name, own] of Map.groupBy(times, (time) => time.name)) {
+    record(`no writes: ${name}`, own.map(({ writeMs }) => writeMs)); // prettier-ignore
+    record(`no reads for new keys: ${name}`, own.map(({ readMs }) => readMs)); // prettier-ignore
+  }
+  record('a revoked key works, during failovers', [latestMs], revocations);
 
   expect([...statuses.keys()].filter((status) => ![200, 304, 429, 500].includes(status))).toEqual([]);
   expect(failures.filter(({ sentMs, receivedMs }) => !watch.excuses(sentMs, receivedMs))).toEqual([]);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import { recordNight } from '../../bench/measure/nights.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
@@ -96,6 +97,14 @@ try {
   // The first requests open database connections and similar.
   if (minutes >= LONG_MINUTES && growthOf(held.map(({ descriptors }) => descriptors)) > 2)
     soak.problem('descriptors grew');
+  const max = Math.max(...held.map(({ residentMb }) => residentMb));
+  recordNight({
+    bound: `memory of ${processes} processes, soak`,
+    engine: config.engine,
+    unit: 'MB',
+    max,
+    trials: held.length,
+  });
   const took = soak.tookMs.toSorted((a, b) => a - b);
   const percentile = (share: number): number => Math.round((took[Math.floor(took.length * share)] ?? 0) * 10) / 10;
   process.stdout.write(

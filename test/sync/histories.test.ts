@@ -41,9 +41,8 @@ test(
         const history = await History.begin(world);
         await history.run(steps).catch((error: unknown) => {
           const command = `HISTORIES_SEED=${seedOf(counts.histories - number)} npx vitest run test/sync/histories --project ${engine}`;
-          throw new Error(`history ${number + 1} of the world of "${command}"\n${fc.stringify(steps)}`, {
-            cause: error,
-          });
+          const message = `history ${number + 1} of those that "${command}" repeats, of the seed ${seed}`;
+          throw new Error(`${message}:\n${fc.stringify(steps)}`, { cause: error });
         });
         counts.histories += 1;
         counts.steps += steps.length;
