@@ -42,7 +42,8 @@ export function boundsText(figures: Figures, nights: readonly Night[]): string {
     ...(passed.length === 0
       ? []
       : [`Version ${newest} has passed random histories, each with a seed of its own: ${passed.join(', ')}.`]),
-    'The largest value that any trial saw. Trials are changes, failovers, requests, or measurements of memory.',
+    'The largest value that any trial saw. Trials are changes, failovers, requests, or measurements of memory. Nights may share ' +
+      'their machine with other work.',
     ['| bound | promised | SQLite | trials | PostgreSQL | trials |', '| - | -: | -: | -: | -: | -: |', ...rows].join(
       '\n',
     ),
@@ -76,7 +77,7 @@ function fromBench(figures: Figures): Bound[] {
         };
       });
   return [
-    ...largest('waits', 'longest ms', (work) => `wait: ${work}`),
+    ...largest('waits', 'longest ms', (work) => `wait of another partner, ${work.replace('list page, ', '')}`),
     ...largest('memory', 'MB', (work) => `memory ${work === AFTER_PAGES ? 'at rest' : work}`),
   ];
 }

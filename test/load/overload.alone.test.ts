@@ -119,7 +119,7 @@ describe.each(['sqlite', 'postgres'] as const)('overload on %s', (engine) => {
       expect(share(first, second)).toBeLessThan(1);
       const record = (bound: string, unit: 'ms' | 'MB', max: number, trials: number): void =>
         recordNight({ bound, engine, unit, max: Math.ceil(max), trials });
-      record('wait of a modest partner, overloaded', 'ms', other.accepted.longestMs, other.statuses['200'] ?? 0);
+      record('wait of another partner, overloaded', 'ms', other.accepted.longestMs, other.statuses['200'] ?? 0);
       record('memory, overloaded', 'MB', Math.max(...megabytes), megabytes.length);
       // Measured by the modest client: those of the flood wait for each other.
       expect(other.accepted.p99Ms).toBeLessThan(P99_MS);

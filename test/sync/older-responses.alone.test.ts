@@ -63,20 +63,21 @@ test.each(['sqlite', 'postgres'] as const)(
       await changes[trial % changes.length]?.();
       const committedMs = performance.now();
       const pollUntilNewer = async (client: (typeof clients)[number]): Promise<void> => {
-        for (let newer = 0; newer < NEWER_RESPONSES; await delay(5)) {
+        for (let newer = 0; newer < NEWER_RESPONSES;) {
           const isOlder = (await read(client)) === older;
           const afterMs = performance.now() - committedMs;
           newer = isOlder ? 0 : newer + 1;
           if (isOlder) max = Math.max(max, afterMs);
           expect(afterMs, `change ${trial % changes.length}`).toBeLessThan(10_000);
+          await delay(5);
         }
       };
       await Promise.all(clients.map(pollUntilNewer));
       if (trial % changes.length === changes.length - 1)
         ({ key } = await issueKey(database, Date.now, 'p', { environment: 'test', lifetimeMs: null }));
     }
-    recordNight({ bound: 'older state after a commit', engine, unit: 'ms', max: Math.ceil(max), trials: TRIALS });
     expect(max).toBeLessThan(1_000);
+    recordNight({ bound: 'older state after a commit', engine, unit: 'ms', max: Math.ceil(max), trials: TRIALS });
   },
   TRIALS * 3_000 + 60_000,
 );
