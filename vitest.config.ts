@@ -69,7 +69,6 @@ const ONLY_AT_NIGHT = [
   'test/recovery/transfer.both.test.ts',
   // Loses, replaces and locks databases of PostgreSQL under load, in every order.
   'test/faults/{locks-of-the-dead,postgres-outage}.postgres.test.ts',
-  'test/recovery/replaced-database.postgres.test.ts',
   // Kill imports, migrations and counting services again and again; `faults/kills` kills each once.
   'test/faults/{killed-import.sqlite,migration}.test.ts',
   'test/usage/usage-process.test.ts',
@@ -128,7 +127,6 @@ const ON_SQLITE = [
   'test/paging/{cut-streams,failing-streams,page-size}.test.ts',
   'test/recovery/{export,index-damage,reindex}.test.ts',
   'test/security/!(*.postgres|additional-columns).test.ts',
-  'test/sync/clients-without-watermarks.test.ts',
 ];
 
 /** Tests that run on PostgreSQL, and on SQLite only at night: they start many processes, and the engines hardly differ in them. */
@@ -137,7 +135,7 @@ const ON_POSTGRES = [
   'test/operating/faults.test.ts',
   'test/recovery/lost-history.test.ts',
   'test/security/additional-columns.test.ts',
-  'test/sync/{clients-without-watermarks,mirrors}.test.ts',
+  'test/sync/mirrors.test.ts',
 ];
 
 /** `default`, `all` or `nightly`, by the npm script. `npx vitest run FILE` can run every file. */
