@@ -37,11 +37,21 @@ function lent<T extends Ending>(
       current = undefined;
     },
   );
+  const present = (name?: string | symbol): T => {
+    if (current === undefined) throw new Error(`no test is running${name === undefined ? '' : `: ${String(name)}`}`);
+    return current;
+  };
   return new Proxy({} as T, {
-    get: (_, name) => {
-      if (current === undefined) throw new Error(`no test is running: ${String(name)}`);
-      const value: unknown = Reflect.get(current, name);
+    get(_, name) {
+      const value: unknown = Reflect.get(present(name), name);
       return typeof value === 'function' ? (value.bind(current) as unknown) : value;
+    },
+    has: (_, name) => Reflect.has(present(name), name),
+    // For `{ ...what }`.
+    ownKeys: () => Reflect.ownKeys(present()),
+    getOwnPropertyDescriptor(_, name) {
+      const descriptor = Reflect.getOwnPropertyDescriptor(present(name), name);
+      return descriptor === undefined ? undefined : { ...descriptor, configurable: true };
     },
   });
 }
