@@ -17,12 +17,13 @@ const [reader, writer, stranger] = [`reader_${suffix}`, `writer_${suffix}`, `str
 
 let url: string;
 
+// Runs after the database was dropped, whose objects depend on the roles: vitest calls what was registered last first.
+afterEach(async () => {
+  for (const role of [reader, writer, stranger]) await onServer(`drop role if exists ${role}`);
+});
 const made = databaseForEachTest();
 beforeEach(() => {
   url = databaseUrlOf(made.config);
-});
-afterEach(async () => {
-  for (const role of [reader, writer, stranger]) await onServer(`drop role if exists ${role}`);
 });
 
 function setup(change: (address: URL) => unknown = () => undefined, settings = {}, original = url): CheckSetup {
