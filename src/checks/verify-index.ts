@@ -22,7 +22,7 @@ import type { OnProgress } from '../database/catalog-lock.ts';
 const BATCH_TERMS = 1_000;
 
 /** The positions of a block that a sample covers. */
-const SAMPLE_POSITIONS = 512;
+const SAMPLE_POSITIONS = 1_024;
 
 /** A sample stops after this time with what it has compared. */
 const MAX_SAMPLE_MS = 2_000;

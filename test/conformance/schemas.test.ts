@@ -2,7 +2,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { beforeAll, expect, test } from 'vitest';
 import { createDirectories } from '../support/data.ts';
 import { forAllTests } from '../support/lifetimes.ts';
-import { serviceForAllTests } from '../support/service.ts';
+import { startService } from '../support/service.ts';
 
 /** Enough to include records from every source, generated ones too. */
 const PAGES = 6;
@@ -25,7 +25,9 @@ let ajv: Ajv2020;
 let document: Document;
 
 const records = forAllTests(() => createDirectories(5));
-const service = serviceForAllTests({ directories: records.first, partners: [{ name: 'all', everything: true }] });
+const service = forAllTests(() =>
+  startService({ directories: records.first, partners: [{ name: 'all', everything: true }] }),
+);
 beforeAll(async () => {
   document = JSON.parse((await service.get('/openapi.json')).body) as Document;
   ajv = new Ajv2020({ strict: false, validateFormats: false });

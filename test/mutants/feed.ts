@@ -76,7 +76,7 @@ export const FEEDS: readonly Mutant[] = [
     file: 'src/database/event-log.ts',
     original: 'select pg_advisory_xact_lock(',
     replacement: 'select pg_try_advisory_xact_lock(',
-    tests: ['test/sync/concurrent-grants.test.ts'],
+    tests: ['test/database/event-order.postgres.test.ts'],
     test: 'an event waits for the one before it',
     project: 'postgres',
   },

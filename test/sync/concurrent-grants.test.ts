@@ -1,8 +1,5 @@
-import { sql } from 'kysely';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
-import { inTransaction } from '../../src/database/database.ts';
-import { lockLog } from '../../src/database/event-log.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 import { Copy, KINDS } from './copy.ts';
@@ -126,23 +123,4 @@ describe('a change of grants between reading the scope and reading its page', ()
     await service.noticeChanges();
     expect((await list()).body).toContain('ctr_coop');
   });
-});
-
-// On SQLite, transactions that write wait for each other anyway.
-test.skipIf(inject('engine') !== 'postgres')('an event waits for the one before it to be committed', async () => {
-  await serveDuring([]);
-  const { database } = service;
-  let later: Promise<unknown> = Promise.resolve();
-  await inTransaction(database, async (transaction) => {
-    await lockLog(transaction, clock);
-    later = grant(database, clock, 'a', coop);
-    // By this connection: the commands of a test have two.
-    const listWaiting = async (): Promise<object[]> => {
-      const { rows } = await sql<object>`select 1 as waiting from pg_locks where locktype = 'advisory' and not granted
-        and database = (select oid from pg_database where datname = current_database())`.execute(transaction.kysely);
-      return rows;
-    };
-    await expect.poll(listWaiting).toHaveLength(1);
-  });
-  await later;
 });
