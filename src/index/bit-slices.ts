@@ -1,4 +1,4 @@
-import { at, EMPTY_SET, fromBits, toBits, type PositionSet } from './position-set.ts';
+import { at, contains, EMPTY_SET, fromBits, toBits, type PositionSet } from './position-set.ts';
 
 /** Bits of a timestamp: 33 for the minutes of 10,000 years, 16 for the milliseconds within a minute. */
 export const TIMESTAMP_BITS = 49;
@@ -32,6 +32,24 @@ export function slicesOf(value: number): number[] {
 /** The terms of a value's bits, lowest first. */
 export function sliceTerms(name: string, width: number): string[] {
   return Array.from({ length: width }, (_, slice) => `${name}#${slice}`);
+}
+
+/** Tests whether a record that has a value meets a comparison; see {@link compareSlices}. */
+export function comparer(
+  slices: readonly PositionSet[],
+  comparison: 'at least' | 'at most',
+  bound: number,
+): (position: number) => boolean {
+  const wantsGreater = comparison === 'at least';
+  if (bound >= 2 ** slices.length) return () => !wantsGreater;
+  const boundBits = bitsOf(bound, slices.length);
+  return (position) => {
+    for (let slice = slices.length - 1; slice >= 0; slice -= 1) {
+      const isSet = boundBits[slice] === 1;
+      if (contains(slices[slice] ?? EMPTY_SET, position) !== isSet) return isSet !== wantsGreater;
+    }
+    return true;
+  };
 }
 
 /**

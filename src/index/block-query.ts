@@ -1,7 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import { compareSlices, sliceTerms } from './bit-slices.ts';
+import { comparer, compareSlices, sliceTerms } from './bit-slices.ts';
 import type { Comparison, Condition, TermRange } from './conditions.ts';
-import { EMPTY_SET, intersectionOf, unionOf, type PositionSet } from './position-set.ts';
+import { contains, EMPTY_SET, intersectionOf, positionsFrom, unionOf, type PositionSet } from './position-set.ts';
+
+/** If this many records do not fill the page, the whole block is evaluated. */
+const MAX_EXAMINED = 512;
 
 export interface Block {
   readonly number: number;
@@ -19,7 +22,7 @@ interface RowsToRead {
 /** Evaluates conditions on one block: finds which sets are cached, takes the others, and intersects. */
 export class BlockQuery {
   readonly block: Block;
-  /** The rows to read before {@link match}, by the key of their set. */
+  /** The rows to read before {@link match} or {@link first}, by the key of their set. */
   readonly missing = new Map<string, RowsToRead>();
   #conditions: readonly Condition[];
   readonly #cache: SetCache;
@@ -68,6 +71,33 @@ export class BlockQuery {
       .sort((one, other) => one.byteLength - other.byteLength);
     if (smallest === undefined) throw new Error('a query needs a condition');
     return others.reduce((found, set) => (found.length === 0 ? found : intersectionOf(found, set)), smallest);
+  }
+
+  /**
+   * The first of these records, from a position on. Examines the smallest set's records one by one, because most pages
+   * are full after a few; if this one is not, it evaluates the whole block.
+   */
+  first(from: number, limit: number): number[] {
+    const sets: PositionSet[] = [];
+    const tests: ((position: number) => boolean)[] = [];
+    for (const condition of this.#conditions) {
+      const { key, terms, ranges, comparison } = condition;
+      if (comparison === undefined || terms.length > 0 || ranges !== undefined || this.#sets.has(key)) {
+        sets.push(this.#setOf(condition));
+      } else {
+        const [present = EMPTY_SET, ...slices] = this.#read(valueKey(comparison));
+        sets.push(present);
+        tests.push(comparer(slices, comparison.comparison, comparison.bound));
+      }
+    }
+    const [smallest = EMPTY_SET, ...others] = sets.sort((one, other) => one.byteLength - other.byteLength);
+    const found: number[] = [];
+    const examined = positionsFrom(smallest, from, MAX_EXAMINED);
+    for (const position of examined) {
+      if (!others.every((set) => contains(set, position)) || !tests.every((test) => test(position))) continue;
+      if (found.push(position) === limit) return found;
+    }
+    return examined.length < MAX_EXAMINED ? found : positionsFrom(this.match(), from, limit);
   }
 
   #setOf(condition: Condition): PositionSet {

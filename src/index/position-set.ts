@@ -90,8 +90,15 @@ export function intersectionOf(one: PositionSet, other: PositionSet): PositionSe
     return bits;
   }
   const [few, many] = one instanceof Uint16Array ? [one, other] : [other as Uint16Array, one];
-  const bits = many instanceof Uint32Array ? many : toBits(many);
-  return few.filter((position) => hasBit(bits, position));
+  return pick(few, many instanceof Uint32Array ? many : toBits(many));
+}
+
+/** The array's positions whose bits are set. A loop: `filter` with a callback takes three times as long. */
+function pick(few: Uint16Array, bits: Uint32Array): Uint16Array {
+  const both = new Uint16Array(few.length);
+  let length = 0;
+  for (const position of few) if (hasBit(bits, position)) both[length++] = position;
+  return both.subarray(0, length);
 }
 
 /** The positions in the first set but not in the second. */
@@ -152,6 +159,10 @@ export function at(numbers: PositionSet, index: number): number {
 
 function lowestBit(word: number): number {
   return 31 - Math.clz32(word & -word);
+}
+
+export function contains(set: PositionSet, position: number): boolean {
+  return set instanceof Uint32Array ? hasBit(set, position) : set[firstNotBelow(set, position)] === position;
 }
 
 function hasBit(bits: Uint32Array, position: number): boolean {

@@ -69,7 +69,7 @@ export class RecordIndex {
       const { block } = query;
       const from = block === blocks[start.index] ? start.from : 0;
       const to = end !== null && block === blocks[end.index] ? end.from : BLOCK_SIZE;
-      for (const position of positionsFrom(query.match(), from, limit + 1 - positions.length)) {
+      for (const position of query.first(from, limit + 1 - positions.length)) {
         if (position >= to) break;
         positions.push(block.number * BLOCK_SIZE + position);
       }

@@ -99,6 +99,31 @@ test('a block query matches exactly the records that meet all conditions, with a
   );
 });
 
+test('the first matching records from any position on are those of the whole block, however few or many match', () => {
+  fc.assert(
+    fc.property(
+      fc.array(indexed, { minLength: 1, maxLength: 100 }),
+      // More records than are examined one by one.
+      fc.constantFrom(1, 20),
+      fc.uniqueArray(condition, { minLength: 1, maxLength: 4, selector: ({ key }) => key }),
+      fc.nat(2_000),
+      fc.integer({ min: 1, max: 100 }),
+      (some, copies, conditions, from, limit) => {
+        const records = Array.from({ length: copies }, () => some).flat();
+        const read = rowsOf(records);
+        const cache = new SetCache(1_000_000);
+        for (const round of ['empty', 'filled']) {
+          const query = openQuery(read, conditions, cache);
+          const expected = [...records.entries()]
+            .filter(([position, record]) => position >= from && conditions.every((wanted) => meets(record, wanted)))
+            .map(([position]) => position);
+          expect(query.first(from, limit), round).toEqual(expected.slice(0, limit));
+        }
+      },
+    ),
+  );
+});
+
 test('no set is read for a block in which one condition is known to match nothing', () => {
   const cache = new SetCache(1_000);
   const visible: Condition = { key: 'owner', terms: ['owner'] };
@@ -110,6 +135,7 @@ test('no set is read for a block in which one condition is known to match nothin
   const second = new BlockQuery(block, [wordBefore, visible, { key: 'after', terms: ['after'] }], cache);
   expect(second.missing.size).toBe(0);
   expect(second.match()).toHaveLength(0);
+  expect(second.first(0, 10)).toHaveLength(0);
 });
 
 test('a query without a condition is refused', () => {
