@@ -1,19 +1,23 @@
-import { LRUCache } from 'lru-cache';
-import { comparer, compareSlices, sliceTerms } from './bit-slices.ts';
+import { comparer, compareSlices, MAX_COMPARED_ALONE, sliceTerms } from './bit-slices.ts';
 import type { Comparison, Condition, TermRange } from './conditions.ts';
 import { contains, EMPTY_SET, intersectionOf, positionsFrom, unionOf, type PositionSet } from './position-set.ts';
+import { LRUCache } from 'lru-cache';
 
 /** If this many records do not fill the page, the whole block is evaluated. */
 const MAX_EXAMINED = 512;
 
+const NO_CONDITION = 'a query needs a condition';
+
+/** One version of an index block. */
 export interface Block {
   readonly number: number;
   /** The block holds ids from this one up to the next block's first id. */
   readonly firstId: string;
-  /** Prefix of the cache keys for this version of the block: a release that changes the block gives it another token. */
+  /** Prefix of the cache keys for this version of the block. */
   readonly prefix: string;
 }
 
+/** Index rows to read: those of some terms, or of all terms in a range. */
 interface RowsToRead {
   readonly terms?: readonly string[];
   readonly range?: TermRange;
@@ -50,6 +54,13 @@ export class BlockQuery {
     }
   }
 
+  /** Approximate number of rows to read. */
+  get rows(): number {
+    let rows = 0;
+    for (const { terms } of this.missing.values()) rows += terms?.length ?? 1;
+    return rows;
+  }
+
   /** @param setOf the set of a term, or the union of a range's sets by its key in {@link missing}. */
   take(setOf: (key: string) => PositionSet): void {
     for (const [key, { terms = [key], range }] of this.missing) {
@@ -60,22 +71,33 @@ export class BlockQuery {
   }
 
   /**
-   * The records that meet all conditions. Takes microseconds, and up to a fifth of a millisecond for a new comparison.
+   * The records that meet all conditions. Takes microseconds; a comparison up to a fifth of a millisecond. Comparisons
+   * come last: if few records remain, only those are compared.
    *
    * @throws Error if there is no condition.
    */
   match(): PositionSet {
+    const isFirst = ({ key, comparison }: Condition): boolean => comparison === undefined || this.#sets.has(key);
     // Smallest first: once the result is empty, the others cost nothing.
-    const [smallest, ...others] = this.#conditions
+    const sets = this.#conditions
+      .filter(isFirst)
       .map((condition) => this.#setOf(condition))
       .sort((one, other) => one.byteLength - other.byteLength);
-    if (smallest === undefined) throw new Error('a query needs a condition');
-    return others.reduce((found, set) => (found.length === 0 ? found : intersectionOf(found, set)), smallest);
+    let found: PositionSet | null = null;
+    for (const set of sets) found = intersect(found, set);
+    for (const condition of this.#conditions.filter((other) => !isFirst(other))) {
+      const isFewLeft = found !== null && found.length <= MAX_COMPARED_ALONE;
+      found = intersect(found, isFewLeft ? this.#evaluate(condition, found) : this.#setOf(condition));
+    }
+    if (found === null) throw new Error(NO_CONDITION);
+    return found;
   }
 
   /**
    * The first of these records, from a position on. Examines the smallest set's records one by one, because most pages
    * are full after a few; if this one is not, it evaluates the whole block.
+   *
+   * @throws Error if there is no condition.
    */
   first(from: number, limit: number): number[] {
     const sets: PositionSet[] = [];
@@ -90,7 +112,8 @@ export class BlockQuery {
         tests.push(comparer(slices, comparison.comparison, comparison.bound));
       }
     }
-    const [smallest = EMPTY_SET, ...others] = sets.sort((one, other) => one.byteLength - other.byteLength);
+    const [smallest, ...others] = sets.sort((one, other) => one.byteLength - other.byteLength);
+    if (smallest === undefined) throw new Error(NO_CONDITION);
     const found: number[] = [];
     const examined = positionsFrom(smallest, from, MAX_EXAMINED);
     for (const position of examined) {
@@ -108,11 +131,13 @@ export class BlockQuery {
     return set;
   }
 
-  #evaluate({ key, terms, ranges = [], comparison }: Condition): PositionSet {
+  /** @param among limits a comparison to these records: comparing a few is faster than comparing all. */
+  #evaluate(condition: Condition, among: PositionSet | null = null): PositionSet {
+    const { key, terms, ranges = [], comparison } = condition;
     const sets = [...terms, ...ranges.map((_, index) => rangeKey(key, index))].flatMap((part) => this.#read(part));
     if (comparison !== undefined) {
       const [present = EMPTY_SET, ...slices] = this.#read(valueKey(comparison));
-      sets.push(compareSlices(present, slices, comparison.comparison, comparison.bound));
+      sets.push(compareSlices(intersect(among, present), slices, comparison.comparison, comparison.bound));
     }
     return unionOf(sets);
   }
@@ -128,6 +153,12 @@ export class BlockQuery {
     if (cached !== undefined) this.#sets.set(key, cached);
     return cached !== undefined;
   }
+}
+
+/** @param among null for all records. */
+function intersect(among: PositionSet | null, set: PositionSet): PositionSet {
+  if (among === null) return set;
+  return among.length === 0 ? among : intersectionOf(among, set);
 }
 
 /** The terms whose sets are a value's: of the records that have it, then of each bit, lowest first. */
@@ -153,6 +184,8 @@ export type CachedSets = readonly PositionSet[];
 
 /** An LRU cache of sets, by block and condition. All indexes of a process share one. */
 export class SetCache extends LRUCache<string, CachedSets> {
+  #blocks = 0;
+
   /** @param maxBytes approximate size of all sets. */
   constructor(maxBytes: number) {
     super({
@@ -160,5 +193,11 @@ export class SetCache extends LRUCache<string, CachedSets> {
       sizeCalculation: (sets, key) =>
         sets.reduce((sum, { byteLength }) => sum + byteLength, 2 * key.length + ENTRY_BYTES * sets.length),
     });
+  }
+
+  /** A new prefix for the keys of one version of a block. Short, because a page looks up several sets per block. */
+  nextPrefix(): string {
+    this.#blocks += 1;
+    return `${this.#blocks} `;
   }
 }

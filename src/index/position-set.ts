@@ -90,7 +90,7 @@ export function intersectionOf(one: PositionSet, other: PositionSet): PositionSe
     return bits;
   }
   const [few, many] = one instanceof Uint16Array ? [one, other] : [other as Uint16Array, one];
-  return pick(few, many instanceof Uint32Array ? many : toBits(many));
+  return many instanceof Uint32Array ? pick(few, many) : intersectArrays(few, many);
 }
 
 /** The array's positions whose bits are set. A loop: `filter` with a callback takes three times as long. */
@@ -104,6 +104,7 @@ function pick(few: Uint16Array, bits: Uint32Array): Uint16Array {
 /** The positions in the first set but not in the second. */
 export function differenceOf(one: PositionSet, other: PositionSet): PositionSet {
   if (one.length === 0 || other.length === 0) return one;
+  if (one instanceof Uint16Array && other instanceof Uint16Array) return selectFrom(one, other, false);
   const without = toBits(other);
   if (one instanceof Uint16Array) return one.filter((position) => !hasBit(without, position));
   const bits = new Uint32Array(BIT_SET_WORDS);
@@ -131,7 +132,7 @@ export function positionsFrom(set: PositionSet, from: number, limit: number): nu
   return positions;
 }
 
-/** A new bit set. */
+/** A new bit set with the same positions. */
 export function toBits(set: PositionSet): Uint32Array {
   const bits = new Uint32Array(BIT_SET_WORDS);
   addTo(bits, set);
@@ -169,6 +170,22 @@ function hasBit(bits: Uint32Array, position: number): boolean {
   return ((at(bits, position >>> 5) >>> (position & 31)) & 1) === 1;
 }
 
+function intersectArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
+  return one.length <= other.length ? selectFrom(one, other, true) : selectFrom(other, one, true);
+}
+
+/** The positions of one array that are, or are not, in the other. */
+function selectFrom(one: Uint16Array, other: Uint16Array, areIn: boolean): Uint16Array {
+  const selected = new Uint16Array(one.length);
+  let length = 0;
+  let index = 0;
+  for (const position of one) {
+    while (index < other.length && at(other, index) < position) index += 1;
+    if ((other[index] === position) === areIn) selected[length++] = position;
+  }
+  return selected.subarray(0, length);
+}
+
 function mergeArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
   const merged = new Uint16Array(one.length + other.length);
   let length = 0;
@@ -193,6 +210,7 @@ function firstNotBelow(sorted: Uint16Array, value: number): number {
   return low;
 }
 
+/** A row of a kind's index. */
 export type StoredSet = Readonly<IndexRow>;
 
 /** A stored set is damaged, missing, or belongs to another term. */

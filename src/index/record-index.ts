@@ -6,17 +6,19 @@ import { isAll, Visibility, type Condition, type TermRange } from './conditions.
 import {
   BLOCK_SIZE,
   DamagedIndexError,
-  decodeStoredSet,
-  EMPTY_SET,
-  positionsFrom,
   sizeOf,
+  EMPTY_SET,
   unionOf,
   type PositionSet,
+  decodeStoredSet,
 } from './position-set.ts';
 import { readBlocks, readPosition, readSets } from './statements.ts';
 import { hasAllTerms } from './terms.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { compareBytewise } from '../bytewise.ts';
+
+/** A list page evaluates one block first, then four times as many each time: most pages are filled from the first. */
+const BLOCKS_GROWTH = 4;
 
 /** Number of cached positions of pages' last records: clients send them back as cursors. */
 const MAX_CACHED_POSITIONS = 10_000;
@@ -28,6 +30,7 @@ interface IndexState {
   readonly lacksTerms: boolean;
 }
 
+/** The next records of a list. */
 export interface FoundRecords {
   /** In id order. */
   readonly positions: readonly (number | string)[];
@@ -43,6 +46,8 @@ export class RecordIndex {
   readonly #cache: SetCache;
   readonly #positions = new LRUCache<string, number>({ max: MAX_CACHED_POSITIONS });
   #state: IndexState | null = null;
+  /** The cache prefixes of the last state's blocks, by number and token: an unchanged block keeps its prefix. */
+  #prefixes: ReadonlyMap<string, string> = new Map();
 
   constructor(kind: IndexedKind, cache: SetCache) {
     this.#kind = kind;
@@ -50,7 +55,12 @@ export class RecordIndex {
     this.visibility = new Visibility(kind);
   }
 
-  /** The first records after an id, up to another, that the partner can see and that meet all conditions. */
+  /**
+   * The first records after an id that the partner can see and that meet all conditions.
+   *
+   * @param after null for the start of the list.
+   * @param until the last id to find; null for the end of the list.
+   */
   async find(
     snapshot: Snapshot,
     conditions: readonly Condition[],
@@ -64,16 +74,19 @@ export class RecordIndex {
     const positions: number[] = [];
     const start = await this.#startAfter(snapshot, state, after);
     const end = until === null ? null : await this.#startAfter(snapshot, state, until);
-    const some = blocks.slice(start.index, end === null ? blocks.length : end.index + 1);
-    for await (const query of this.#queries(snapshot, some, all)) {
-      const { block } = query;
-      const from = block === blocks[start.index] ? start.from : 0;
-      const to = end !== null && block === blocks[end.index] ? end.from : BLOCK_SIZE;
-      for (const position of query.first(from, limit + 1 - positions.length)) {
-        if (position >= to) break;
-        positions.push(block.number * BLOCK_SIZE + position);
+    const lastIndex = end?.index ?? blocks.length - 1;
+    for (let index = start.index, count = 1; index <= lastIndex; index += count, count *= BLOCKS_GROWTH) {
+      const some = blocks.slice(index, Math.min(index + count, lastIndex + 1));
+      for await (const query of this.#queries(snapshot, some, all)) {
+        const { block } = query;
+        const from = block === blocks[start.index] ? start.from : 0;
+        const to = end !== null && block === blocks[end.index] ? end.from : BLOCK_SIZE;
+        for (const position of query.first(from, limit + 1 - positions.length)) {
+          if (position >= to) break;
+          positions.push(block.number * BLOCK_SIZE + position);
+        }
+        if (positions.length > limit) return { positions: positions.slice(0, limit), hasMore: true, isRange };
       }
-      if (positions.length > limit) return { positions: positions.slice(0, limit), hasMore: true, isRange };
     }
     return { positions, hasMore: false, isRange };
   }
@@ -94,9 +107,8 @@ export class RecordIndex {
     const { index, from } = await this.#startAfter(snapshot, state, after);
     let total = 0;
     for await (const query of this.#queries(snapshot, blocks.slice(index), conditions)) {
-      const found = query.match();
       const isWhole = from === 0 || query.block !== blocks[index];
-      total += isWhole ? sizeOf(found) : positionsFrom(found, from, BLOCK_SIZE).length;
+      total += isWhole ? sizeOf(query.match()) : query.first(from, BLOCK_SIZE).length;
     }
     return total;
   }
@@ -122,16 +134,25 @@ export class RecordIndex {
   async #readState(snapshot: Snapshot): Promise<IndexState> {
     const { catalog } = snapshot;
     const rows = await snapshot.run(readBlocks(this.#kind));
+    const prefixes = new Map<string, string>();
     const blocks = rows.map(({ block: number, first_id: firstId, token }) => {
-      return { number, firstId, prefix: `${this.#kind} ${number} ${token} ` };
+      const version = `${number} ${token}`;
+      const prefix = this.#prefixes.get(version) ?? this.#cache.nextPrefix();
+      prefixes.set(version, prefix);
+      return { number, firstId, prefix };
     });
     blocks.sort((one, other) => compareBytewise(one.firstId, other.firstId));
+    this.#prefixes = prefixes;
     const lacksTerms = rows.some(({ token }) => !hasAllTerms(this.#kind, token));
     return (this.#state = { catalog, blocks, lacksTerms });
   }
 
   /** The block, and the position in it, at which the ids after this one begin. */
-  async #startAfter(snapshot: Snapshot, state: IndexState, after: string | null) {
+  async #startAfter(
+    snapshot: Snapshot,
+    state: IndexState,
+    after: string | null,
+  ): Promise<{ index: number; from: number }> {
     const found = after === null ? null : blockOf(state, after);
     if (after === null || found === null) return { index: 0, from: 0 };
     const { index, block } = found;
@@ -144,16 +165,45 @@ export class RecordIndex {
     return { index, from: isInBlock ? (position % BLOCK_SIZE) + 1 : 0 };
   }
 
-  async *#queries(snapshot: Snapshot, blocks: readonly Block[], conditions: readonly Condition[]) {
+  /** Yields a query for each block, ready to be evaluated. */
+  async *#queries(
+    snapshot: Snapshot,
+    blocks: readonly Block[],
+    conditions: readonly Condition[],
+  ): AsyncGenerator<BlockQuery> {
+    for (const queries of this.#inBatches(blocks, conditions)) {
+      if (queries.some(({ missing }) => missing.size > 0)) await loadSets(snapshot, this.#kind, queries);
+      for (const query of queries) {
+        await scheduler.turn(snapshot.partner.id);
+        yield query;
+      }
+    }
+  }
+
+  /** Yields queries in batches whose missing rows fit into about one statement. */
+  *#inBatches(blocks: readonly Block[], conditions: readonly Condition[]): Generator<BlockQuery[]> {
+    let queries: BlockQuery[] = [];
+    let rows = 0;
     for (const block of blocks) {
       const query = new BlockQuery(block, conditions, this.#cache);
-      if (query.missing.size > 0) await loadSets(snapshot, this.#kind, query);
-      await scheduler.turn(snapshot.partner.id);
-      yield query;
+      // Nothing to read: the page may be full before the next block is looked at.
+      if (query.rows === 0 && queries.length === 0) {
+        yield [query];
+        continue;
+      }
+      if (rows > 0 && rows + query.rows > MAX_ROWS) {
+        yield queries;
+        queries = [];
+        rows = 0;
+      }
+      queries.push(query);
+      rows += query.rows;
     }
+    if (queries.length > 0) yield queries;
   }
 }
 
+/** The block that an id belongs to; null if there is none. */
 function blockOf({ blocks }: IndexState, id: string): { index: number; block: Block } | null {
   const index = blocks.findLastIndex(({ firstId }) => firstId <= id);
   const block = blocks[index];
@@ -166,50 +216,53 @@ export const MAX_ROWS = 500;
 /** A statement reads at least this many rows of each range. Most ranges have fewer. */
 const MIN_RANGE_ROWS = 25;
 
+/** The unread rest of a range of terms in a block. */
 interface RangeToRead extends TermRange {
+  readonly block: number;
   readonly key: string;
 }
 
 /**
- * Reads the sets that a query misses. A range can have hundreds of thousands of rows, so it is read in parts, of which only
- * the union is kept.
+ * Reads the sets that queries miss. A range can have hundreds of thousands of rows, so this reads it in parts and keeps
+ * only the union of its sets.
  *
  * @throws DamagedIndexError if a set is not the one that was written.
  */
-async function loadSets(snapshot: Snapshot, kind: IndexedKind, query: BlockQuery) {
-  const { number } = query.block;
+async function loadSets(snapshot: Snapshot, kind: IndexedKind, queries: readonly BlockQuery[]): Promise<void> {
   const sets = new Map<string, PositionSet>();
-  const terms: string[] = [];
+  const terms: [block: number, term: string][] = [];
   const ranges: RangeToRead[] = [];
-  for (const [key, { terms: ofKey = [], range }] of query.missing) {
-    terms.push(...ofKey);
-    if (range !== undefined) ranges.push({ key, ...range });
+  for (const { block, missing } of queries) {
+    for (const [key, { terms: ofKey = [], range }] of missing) {
+      for (const term of ofKey) terms.push([block.number, term]);
+      if (range !== undefined) ranges.push({ block: block.number, key, ...range });
+    }
   }
   while (terms.length + ranges.length > 0) {
     await scheduler.turn(snapshot.partner.id);
-    const someTerms = terms.splice(0, MAX_ROWS).map((term) => [number, term] as const);
+    const someTerms = terms.splice(0, MAX_ROWS);
     const rowsLeft = MAX_ROWS - someTerms.length;
     const someRanges = ranges.splice(0, Math.floor(rowsLeft / MIN_RANGE_ROWS));
     const limit = Math.floor(rowsLeft / Math.max(1, someRanges.length));
-    const wanted = someRanges.map(({ from, to }, index) => [number, from, to, index] as const);
+    const wanted = someRanges.map(({ block, from, to }, index) => [block, from, to, index] as const);
     const rows = await snapshot.run(readSets(snapshot.engine, kind, { terms: someTerms, ranges: wanted, limit }));
     const inRanges = someRanges.map((): { term: string; set: PositionSet }[] => []);
     for (const row of rows) {
-      const { term, range } = row;
+      const { block, term, range } = row;
       const set = decodeStoredSet(kind, row);
-      if (range === null) sets.set(term, set);
+      if (range === null) sets.set(`${block} ${term}`, set);
       else inRanges[range]?.push({ term, set });
     }
     for (const [index, range] of someRanges.entries()) {
-      const { key, from, accepts = () => true } = range;
+      const { key, block, from, accepts = () => true } = range;
       const read = inRanges[index] ?? [];
       const accepted = read.filter(({ term }) => accepts(term)).map(({ set }) => set);
-      sets.set(key, unionOf([sets.get(key) ?? EMPTY_SET, ...accepted]));
+      sets.set(`${block} ${key}`, unionOf([sets.get(`${block} ${key}`) ?? EMPTY_SET, ...accepted]));
       if (read.length < limit) continue;
       // The last set is read again, which does not change the union.
       const last = read.reduce((max, { term }) => (compareBytewise(term, max) > 0 ? term : max), from);
       ranges.push({ ...range, from: last });
     }
   }
-  query.take((key) => sets.get(key) ?? EMPTY_SET);
+  for (const query of queries) query.take((key) => sets.get(`${query.block.number} ${key}`) ?? EMPTY_SET);
 }

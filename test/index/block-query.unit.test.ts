@@ -141,6 +141,7 @@ test('no set is read for a block in which one condition is known to match nothin
 test('a query without a condition is refused', () => {
   const query = new BlockQuery({ number: 0, firstId: '', prefix: '1 ' }, [], new SetCache(1_000));
   expect(() => query.match()).toThrow('a query needs a condition');
+  expect(() => query.first(0, 1)).toThrow('a query needs a condition');
 });
 
 test('a condition that no other request has leaves no set in the cache', () => {

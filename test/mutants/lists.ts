@@ -46,8 +46,12 @@ export const LISTS: readonly Mutant[] = [
     name: 'closing_before excludes its own millisecond',
     breaks: EQUALS_MODEL,
     file: 'src/index/bit-slices.ts',
-    original: 'beyond[word] = at(beyond, word) | at(equal, word);',
-    replacement: 'beyond[word] = at(beyond, word) | (wantsGreater ? at(equal, word) : 0);',
+    original: `return isSet !== wantsGreater;
+    }
+    return true;`,
+    replacement: `return isSet !== wantsGreater;
+    }
+    return wantsGreater;`,
     tests: ['test/conformance/is-open.test.ts'],
   },
   {
