@@ -13,6 +13,7 @@ import type {
   NamedRef,
   Solicitation,
   SolicitationDetail,
+  SolicitationStatus,
   Supplier,
 } from './generated/types.gen.ts';
 import { UnexpectedAnswerError } from './errors.ts';
@@ -28,11 +29,14 @@ type Several = 'certifications' | 'lead_entity' | 'coop' | 'supplier' | 'city_se
 /** The API's query parameters. Timestamps can also be `Date`s, and several values a list. */
 type Filters<Data extends { query?: unknown }> = {
   readonly [Name in Exclude<keyof NonNullable<Data['query']>, 'format'>]?:
-    | NonNullable<Data['query']>[Name]
+    | (Name extends 'status' ? Statuses : NonNullable<Data['query']>[Name])
     | (Name extends 'updated_since' | 'closing_after' | 'closing_before' ? Date : never)
-    | (Name extends Several ? readonly string[] : never)
+    | (Name extends Exclude<Several, 'status'> ? readonly string[] : never)
     | undefined;
 };
+
+/** The document has one pattern for one status and several, of which the generated type is any text. */
+type Statuses = SolicitationStatus | `${SolicitationStatus},${string}` | readonly SolicitationStatus[];
 
 export type ContractFilters = Filters<ListContractsData>;
 export type SupplierFilters = Filters<ListSuppliersData>;

@@ -9,7 +9,7 @@ import { createDirectories } from '../support/data.ts';
 import { readRecords } from '../model/records.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, type RawResponse } from '../support/network/raw-http.ts';
-import { TEST_NOW, serviceForAllTests } from '../support/service.ts';
+import { startService, TEST_NOW } from '../support/service.ts';
 import { allowedStatuses, headOf, renderRequest } from './allowed-statuses.ts';
 import { ResponseContract, decodeBody } from './response-contract.ts';
 import { malformedBytes } from './malformed-bytes.ts';
@@ -36,19 +36,20 @@ const document = readOpenApiDocument();
 const contract = new ResponseContract(document);
 
 const records = forAllTests(() => createDirectories(5));
-const service = serviceForAllTests(
-  {
-    // Only the log has the cause of a 500.
-    onLog: (line) => {
-      if (line.includes('"level":50')) failures.push(line);
-    },
-    directories: records.first,
-    partners: [
-      ...PARTNERS,
-      { name: 'suspended', everything: true },
-      { name: 'confined', everything: true, kinds: ['contracts'] },
-    ],
-  },
+const service = forAllTests(
+  () =>
+    startService({
+      // Only the log has the cause of a 500.
+      onLog: (line) => {
+        if (line.includes('"level":50')) failures.push(line);
+      },
+      directories: records.first,
+      partners: [
+        ...PARTNERS,
+        { name: 'suspended', everything: true },
+        { name: 'confined', everything: true, kinds: ['contracts'] },
+      ],
+    }),
   120_000,
 );
 beforeAll(async () => {
