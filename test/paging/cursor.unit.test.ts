@@ -48,7 +48,21 @@ describe('a cursor', () => {
     }
   });
 
+  test.each([
+    ['another endpoint', { ...binding, endpoint: '/v1/suppliers' }],
+    ['another partner', { ...binding, partnerId: 4 }],
+    ['another filter', { ...binding, filters: { q: 'fires', state: 'PA' } }],
+    ['a filter more', { ...binding, filters: { ...binding.filters, coop: '' } }],
+    ['a filter less', { ...binding, filters: { q: 'fire' } }],
+  ])('is refused with %s', (_what, other) => {
+    expect(decodeCursor(secret, other, cursor)).toBeNull();
+  });
+
   test('is rejected with another secret', () => {
     expect(decodeCursor(Buffer.alloc(32, 8), binding, cursor)).toBeNull();
+  });
+
+  test('is rejected if it is arbitrary text', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary' }), (text) => decodeCursor(secret, binding, text) === null));
   });
 });
