@@ -266,6 +266,15 @@ describe('a key', () => {
     expect(again).toMatchObject({ isChanged: false, key: { state: 'revoked', revokedAt: '2026-06-01T12:00:00.000Z' } });
     expect((await getPartner(made.database, clock, 'acme')).activeKeyCount).toBe(0);
   });
+
+  test('is never repeated in an error, even if it was passed instead of its id', async () => {
+    const { key, details } = await issueAcme();
+    const given = revokeKey(made.database, clock, key);
+    await expect(given).rejects.toThrow(`pass only the public id, ${details.id}`);
+    await expect(given).rejects.not.toThrow(key.slice(18));
+    await expect(revokeKey(made.database, clock, `${key}x`)).rejects.not.toThrow(key.slice(18));
+    await expect(revokeKey(made.database, clock, 'zzzzzzzz')).rejects.toThrow('there is no key zzzzzzzz');
+  });
 });
 
 test('every change bumps the revision that running servers poll, with a new token', async () => {
