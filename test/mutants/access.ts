@@ -154,7 +154,7 @@ export const ACCESS: readonly Mutant[] = [
     file: 'src/database/event-log.ts',
     original: "and at <> coalesce((select max(at) from access.events where partner_id is null and what = 'reset'), '')",
     replacement: '',
-    tests: LOG,
+    tests: ['test/database/old-events.test.ts'],
   },
   {
     name: 'a stream continues for a partner that lost everything',

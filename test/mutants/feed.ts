@@ -1,4 +1,4 @@
-import { CHANGES, FEED, LOG, SYNC, VISIBLE, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
+import { CHANGES, FEED, SYNC, VISIBLE, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
 
 /** Faults in the feed of changes, and in the log. */
 export const FEEDS: readonly Mutant[] = [
@@ -68,7 +68,7 @@ export const FEEDS: readonly Mutant[] = [
           where later.what = 'scope' and later.partner_id = event.partner_id and later.at > event.at
             and later.narrows is not null))`,
     replacement: '',
-    tests: LOG,
+    tests: ['test/database/old-events.test.ts'],
   },
   {
     name: 'events become visible out of order',
