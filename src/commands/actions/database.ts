@@ -23,7 +23,7 @@ export async function migrateDatabase({ config, database, clock, output }: Comma
   };
   const { ran, backup } = await migratingWithProgress(output, config.database, work);
   // After migrations that rewrite all rows, the planner lacks statistics and SQLite's WAL is as large as the database.
-  if (ran.length > 0) await vacuum(database, Infinity).catch(() => null);
+  if (ran.length > 0) await vacuum(database, Infinity);
   output.done({ migrations: ran, backup }, ran.length === 0 ? 'The schema is up to date.' : `Ran ${ran.join(', ')}.`);
   if (ran.length > 0 && (await hasRoles(database)) === true) {
     output.note('Other roles use the tables: run "pds roles" again to grant them access to new tables.');
