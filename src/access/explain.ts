@@ -7,20 +7,45 @@ import { EVERYTHING } from './visibility/owners.ts';
 import { hasDrafts, isDraft, OWNERS, RULES, type Owner } from './visibility/rules.ts';
 import { findWays } from './visibility/ways.ts';
 
+/** Whether a partner sees a record, and why. */
+interface Explanation {
+  readonly partner: string;
+  readonly kind: Kind;
+  /** The record's own key, also if it was found by its `ref`. */
+  readonly id: string;
+  readonly sees: boolean;
+  /** The grants that show it, a supplier through a contract; at most `everything` for a kind that every partner sees. */
+  readonly by: readonly Grounds[];
+  /** Why the partner does not see it, each time with what to do instead. */
+  readonly because: readonly { readonly reason: string; readonly instead: string }[];
+  /** The timestamp of the release that last changed it; null if it is not stored, or of a kind without an index. */
+  readonly changedAt: string | null;
+  /** The last UTC day on which the partner requested the kind or the feed; null if no stored usage counts one. */
+  readonly lastRequest: string | null;
+}
+
+/** A grant that shows a record, since when, and the contract through which; `id` is null for `everything`. */
+interface Grounds {
+  readonly grant: Owner | typeof EVERYTHING;
+  readonly id: string | null;
+  readonly contract: string | null;
+  readonly since: string;
+}
+
 /**
  * Explains whether a partner sees a record of a kind, by its key; a solicitation also by its `ref`.
  *
- * @returns `by`, the grants that show it, none for a kind that every partner sees; `because`, why the partner does not see
- *   it, each time with what to do instead; and the last day on which the partner requested the kind or the feed.
+ * @throws OperatorError if there is no such partner.
  */
-export function explain(database: Database, clock: Clock, name: string, kind: Kind, key: string) {
+export function explain(database: Database, clock: Clock, name: string, kind: Kind, key: string): Promise<Explanation> {
   return inSnapshot(database, async (snapshot) => {
     const { suspendedAt, kinds, everythingSince } = await getPartner(snapshot, clock, name);
     const partnerId = await getPartnerId(snapshot, name);
     const record = await findRecord(snapshot, kind, key);
     const ways = record === null || RULES[kind] === null ? [] : await findWays(snapshot, partnerId, kind, record.id);
-    const by: { grant: Owner | typeof EVERYTHING; id: string | null; contract: string | null; since: string }[] =
-      ways.flatMap(({ owner, since, ...way }) => (since === null ? [] : { grant: owner, ...way, since }));
+    const by = ways.flatMap(({ owner, since, ...way }): Grounds[] =>
+      since === null ? [] : [{ grant: owner, ...way, since }],
+    );
     if (everythingSince !== null) by.unshift({ grant: EVERYTHING, id: null, contract: null, since: everythingSince });
     const because: { reason: string; instead: string }[] = [];
     const refuse = (reason: string, instead: string): unknown => because.push({ reason, instead });

@@ -14,8 +14,13 @@ export interface Grants extends OwnerIds {
   readonly everything: boolean;
 }
 
-/** A granted lead entity or coop. Its name is null if the catalog no longer contains it. */
-export type Grant = Awaited<ReturnType<typeof grantsOf>>[number];
+/** A granted lead entity or coop. */
+export interface Grant {
+  readonly id: string;
+  /** Null if the catalog no longer contains it. */
+  readonly name: string | null;
+  readonly grantedAt: string;
+}
 
 /**
  * Adds grants to a partner, all or none, at one commit timestamp, so that an incremental sync finds what became visible.
@@ -23,7 +28,12 @@ export type Grant = Awaited<ReturnType<typeof grantsOf>>[number];
  * @returns what was newly granted, and what was granted before and keeps its timestamp.
  * @throws OperatorError if there is no such partner, or the catalog does not contain an ID.
  */
-export function grant(database: Database, clock: Clock, partnerName: string, requested: Grants) {
+export function grant(
+  database: Database,
+  clock: Clock,
+  partnerName: string,
+  requested: Grants,
+): Promise<{ granted: Grants; unchanged: Grants }> {
   return inTransaction(database, async (transaction) => {
     // First, because on SQLite nothing may be read from `access` before the lock is held.
     const timestamp = await lockLog(transaction, clock);
@@ -91,7 +101,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
   });
 }
 
-/** A partner's individual grants, by ID. */
+/** A partner's individual grants, by ID. @throws OperatorError if there is no such partner. */
 export async function listGrants(database: Database, partnerName: string): Promise<ByOwner<Grant[]>> {
   const partnerId = await getPartnerId(database, partnerName);
   return awaitByOwner((owner) => grantsOf(database, partnerId, owner));
@@ -150,7 +160,7 @@ async function deleteGrants({ engine, kysely }: Database, partnerId: number, own
     .execute();
 }
 
-function grantsOf({ kysely }: Database, partnerId: number, owner: Owner) {
+function grantsOf({ kysely }: Database, partnerId: number, owner: Owner): Promise<Grant[]> {
   return kysely
     .selectFrom('access.grants as granted')
     .leftJoin(`${OWNERS[owner].table} as named`, 'named.id', 'granted.resource_id')

@@ -8,7 +8,12 @@ import { OWNERS, type Owner } from './visibility/rules.ts';
 import { countShown } from './visibility/scope-sql.ts';
 
 /** A partner and what it was granted. */
-export type GrantedPartner = Awaited<ReturnType<typeof listGrantedPartners>>[number];
+export interface GrantedPartner extends OwnerIds {
+  readonly name: string;
+  readonly everything: boolean;
+  /** Null for all kinds. */
+  readonly kinds: readonly Kind[] | null;
+}
 
 /** The grants of a partner that have no effect: the owners that the catalog does not contain. */
 export interface IdleGrants extends OwnerIds {
@@ -18,7 +23,7 @@ export interface IdleGrants extends OwnerIds {
 }
 
 /** All partners, also without grants, by name. Reads `access` alone, all of its grants. */
-export async function listGrantedPartners({ kysely }: Database) {
+export async function listGrantedPartners({ kysely }: Database): Promise<GrantedPartner[]> {
   const rows = await kysely
     .selectFrom('access.partners as partner')
     .leftJoin('access.grants as granted', 'granted.partner_id', 'partner.id')
@@ -59,6 +64,7 @@ export async function findIdleGrants(database: Database, all: readonly GrantedPa
   return idle.filter((grants) => grants.seesNothing || listOwners(grants).length > 0);
 }
 
+/** The number of records of each kind that a grant shows. */
 export type ShownRecords = Readonly<Record<IndexedKind, number>>;
 
 /** Counts the records that grants of these owners show, up to `max`. Owners that the catalog lacks are left out. */

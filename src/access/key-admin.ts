@@ -9,11 +9,22 @@ import { checkLabel, digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironm
 import { getPartnerId } from './partner-admin.ts';
 import { formerName } from './partner-lifecycle.ts';
 
-type KeyRow = Awaited<ReturnType<ReturnType<typeof keyRows>['execute']>>[number];
-
 /** A key as the operator sees it, without its secret. */
-export interface KeyDetails extends Readonly<KeyRow> {
+export interface KeyDetails {
+  readonly id: string;
+  readonly partner: string;
+  /** The operator's note of what the key is for; null for none. */
+  readonly label: string | null;
+  readonly environment: KeyEnvironment;
   readonly state: 'active' | 'expired' | 'revoked';
+  readonly createdAt: string;
+  /** The first timestamp at which the key is rejected; null for never. */
+  readonly expiresAt: string | null;
+  /** When the key's original lifetime ends, regardless of rotations; null for never. */
+  readonly issuedExpiresAt: string | null;
+  /** The public ID of the latest key that replaced this one; null if it was not rotated. */
+  readonly replacedBy: string | null;
+  readonly revokedAt: string | null;
 }
 
 export interface ListedKey extends KeyDetails {
@@ -21,6 +32,14 @@ export interface ListedKey extends KeyDetails {
   readonly lastUsedOn: string | null;
 }
 
+export interface ReplacedKey extends KeyDetails {
+  /** Whether it was rotated before: that rotation set its end. */
+  readonly keepsEarlierEnd: boolean;
+  /** The public IDs of active keys that earlier rotations issued for it, in order of issue. */
+  readonly earlierReplacements: readonly string[];
+}
+
+/** A newly issued key. Its text is not available again. */
 export interface NewKey {
   readonly key: string;
   readonly details: KeyDetails;
@@ -30,11 +49,17 @@ export interface KeyOptions {
   readonly environment: KeyEnvironment;
   /** Null for a key that never expires. */
   readonly lifetimeMs: number | null;
+  /** Null or omitted for none. See `checkLabel`. */
   readonly label?: string | null;
 }
 
 /** @throws OperatorError if there is no such partner, or the label is refused. */
-export async function issueKey(database: Database, clock: Clock, partnerName: string, options: KeyOptions) {
+export async function issueKey(
+  database: Database,
+  clock: Clock,
+  partnerName: string,
+  options: KeyOptions,
+): Promise<NewKey> {
   const { environment, label = null } = options;
   if (label !== null) checkLabel(label);
   return inTransaction(database, async (transaction) => {
@@ -50,10 +75,16 @@ export async function issueKey(database: Database, clock: Clock, partnerName: st
 
 /**
  * Issues a key that replaces another, with its environment, label and original lifetime. The old key remains valid for
- * the overlap, but not beyond its lifetime. If it was rotated before, it keeps its end, which the partner knows
- * (`keepsEarlierEnd`); `earlierReplacements` are the public IDs of the active keys that were issued for it then.
+ * the overlap, but not beyond its lifetime. If it was rotated before, it keeps its end, which the partner knows.
+ *
+ * @throws OperatorError if there is no such key, or it is no longer valid.
  */
-export function rotateKey(database: Database, clock: Clock, keyId: string, overlapMs: number) {
+export function rotateKey(
+  database: Database,
+  clock: Clock,
+  keyId: string,
+  overlapMs: number,
+): Promise<{ issued: NewKey; replaced: ReplacedKey }> {
   return inTransaction(database, async (transaction) => {
     const at = await lockLog(transaction, clock);
     const nowMs = clock();
@@ -107,8 +138,12 @@ async function listActiveReplacements(database: Database, nowMs: number, keyId: 
   return rows.filter((row) => withState(row, nowMs).state === 'active').map((row) => row.id);
 }
 
-/** Revokes a key immediately. A key that is already revoked keeps its timestamp. */
-export function revokeKey(database: Database, clock: Clock, keyId: string) {
+/** Revokes a key immediately; a revoked one keeps its timestamp. @throws OperatorError if there is no such key. */
+export function revokeKey(
+  database: Database,
+  clock: Clock,
+  keyId: string,
+): Promise<{ key: KeyDetails; isChanged: boolean }> {
   return inTransaction(database, async (transaction) => {
     const at = await lockLog(transaction, clock);
     const nowMs = clock();
@@ -125,7 +160,11 @@ export function revokeKey(database: Database, clock: Clock, keyId: string) {
   });
 }
 
-/** The keys of a partner, or with null of all partners, by partner and in order of issue, with their last use. */
+/**
+ * The keys of a partner, or with null of all partners, by partner and in order of issue, with their last use.
+ *
+ * @throws OperatorError if there is no such partner.
+ */
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {
   const partnerId = partnerName === null ? null : await getPartnerId(database, partnerName);
   const lastUses = await readLastUses(database, partnerId);
@@ -151,7 +190,7 @@ async function readLastUses({ kysely }: Database, partnerId: number | null): Pro
   return new Map(rows.map(({ key_id: keyId, day }) => [keyId, day]));
 }
 
-/** Details of a key by its full text; null if it was not issued here. */
+/** Details of a key by its full text; null if it was not issued here, even if its public ID was. */
 export async function findKey(database: Database, clock: Clock, key: string): Promise<KeyDetails | null> {
   const id = parseKey(key)?.id ?? '';
   const row = await keyRows(database)
@@ -228,7 +267,7 @@ function keyRows({ kysely }: Database) {
     ]);
 }
 
-function withState(key: KeyRow, nowMs: number): KeyDetails {
+function withState(key: Omit<KeyDetails, 'state'>, nowMs: number): KeyDetails {
   const { revokedAt, expiresAt } = key;
   const isExpired = expiresAt !== null && expiresAt <= formatTimestamp(nowMs);
   const unrevoked = isExpired ? 'expired' : 'active';

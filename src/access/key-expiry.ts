@@ -14,8 +14,8 @@ export interface KeyExpiry {
 }
 
 /**
- * All keys of an environment that end after `now`, each with the public ID of the key that replaces it; null if it was
- * not rotated. Reads the whole table.
+ * All keys of an environment that end after `now` and are not revoked, each with the public ID of the key that replaces
+ * it; null if it was not rotated. Reads the whole table.
  */
 export async function listExpiringKeys({ kysely }: Pick<Database, 'kysely'>, environment: KeyEnvironment, now: string) {
   return kysely

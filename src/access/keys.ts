@@ -55,7 +55,7 @@ export function composeKey(environment: KeyEnvironment, id: string, secret: stri
   return body + checksumOf(body);
 }
 
-/** Null if the format or checksum is wrong. */
+/** Parses a key, which may never have been issued; null if its format or checksum is wrong. */
 export function parseKey(text: string): ParsedKey | null {
   const match = KEY.exec(text);
   if (match === null) return null;

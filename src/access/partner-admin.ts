@@ -10,12 +10,19 @@ import { OperatorError } from '../operator-error.ts';
 // Names are typed into commands and written to logs, so they contain nothing that a shell or a log must quote.
 const NAME = /^(?!pds_(?:live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
-type SummaryRow = Awaited<ReturnType<ReturnType<typeof summaryRows>['execute']>>[number];
-
 /** A partner as the operator sees it, without its individual grants. */
-export interface PartnerSummary extends Readonly<Omit<SummaryRow, 'kinds'>> {
+export interface PartnerSummary {
+  readonly name: string;
+  readonly createdAt: string;
+  readonly suspendedAt: string | null;
+  /** Null if the service's default applies. */
+  readonly requestsPerMinute: number | null;
   /** Null for all kinds. */
   readonly kinds: readonly Kind[] | null;
+  readonly everythingSince: string | null;
+  readonly leadEntityCount: number;
+  readonly coopCount: number;
+  readonly activeKeyCount: number;
 }
 
 /**
@@ -36,7 +43,7 @@ export async function createPartner(
   });
 }
 
-/** The same at the timestamp that `lockLog` returned. Returns the row ID. */
+/** Like `createPartner`, at the timestamp that `lockLog` returned. Returns the row ID. */
 export async function insertPartner(
   transaction: Database,
   clock: Clock,
@@ -68,7 +75,10 @@ export function checkPartnerName(name: string): void {
 }
 
 /** Finds a partner by name, ignoring case: names that differ only in case would be confused. */
-export async function findPartnerLike({ kysely }: Database, name: string) {
+export async function findPartnerLike(
+  { kysely }: Database,
+  name: string,
+): Promise<{ id: number; name: string } | null> {
   const found = await kysely
     .selectFrom('access.partners')
     .select(['id', 'name'])
@@ -91,6 +101,7 @@ export async function refuseTakenName(database: Database, name: string, exceptId
  * Suspends a partner: every request with its keys gets 403 until it is resumed.
  *
  * @returns whether anything changed; a partner that is already suspended keeps its timestamp.
+ * @throws OperatorError if there is no such partner.
  */
 export function suspendPartner(database: Database, clock: Clock, name: string): Promise<boolean> {
   return changeSuspension(database, clock, name, 'suspend');
@@ -101,7 +112,11 @@ export function resumePartner(database: Database, clock: Clock, name: string): P
   return changeSuspension(database, clock, name, 'resume');
 }
 
-/** Changes settings; null is the service's default requests per minute, and all kinds. Omitted ones keep their values. */
+/**
+ * Changes settings; null is the service's default requests per minute, and all kinds. Omitted ones keep their values.
+ *
+ * @throws OperatorError if there is no such partner.
+ */
 export async function setPartner(
   database: Database,
   clock: Clock,
@@ -238,6 +253,6 @@ function summaryRows({ kysely }: Database, clock: Clock) {
     .$narrowType<{ leadEntityCount: NotNull; coopCount: NotNull; activeKeyCount: NotNull }>();
 }
 
-function toSummary(row: SummaryRow): PartnerSummary {
+function toSummary(row: Omit<PartnerSummary, 'kinds'> & { kinds: string | null }): PartnerSummary {
   return { ...row, kinds: parseStoredKinds(row.kinds) };
 }

@@ -79,7 +79,7 @@ export class PartnerDirectory {
     this.#now = options.now ?? ((): number => performance.now());
   }
 
-  /** Reads the revision, then polls it twice a second until `stop()`. Nothing is cached before `start()`. */
+  /** Reads the revision, then polls it twice a second. Nothing is cached before. @throws the database's error. */
   async start(): Promise<void> {
     this.#isStarted = true;
     await this.readRevision();
@@ -114,7 +114,10 @@ export class PartnerDirectory {
     return this.#revision;
   }
 
-  /** The database as this process sees it: whether the last poll succeeded, and how often changes that it had read were lost. */
+  /**
+   * The database as this process sees it: whether the last poll succeeded, the milliseconds since the start of the last
+   * that did (infinite before), the timestamp of the last event (the epoch before), and how often read changes were lost.
+   */
   get state() {
     const versionAgeMs = this.#now() - this.#versionReadAtMs;
     const lastEvent = timestampOf(this.#revision ?? '');

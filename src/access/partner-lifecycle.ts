@@ -4,7 +4,11 @@ import { inTransaction, type Database } from '../database/database.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { checkPartnerName, getPartnerId, refuseTakenName } from './partner-admin.ts';
 
-/** Renames a partner. Its keys, grants, usage and cursors stay; the audit trail keeps the old name in earlier entries. */
+/**
+ * Renames a partner. Its keys, grants, usage and cursors stay; the audit trail keeps the old name in earlier entries.
+ *
+ * @throws OperatorError if there is no such partner, or the new name is invalid or taken by another partner.
+ */
 export async function renamePartner(database: Database, clock: Clock, name: string, newName: string): Promise<void> {
   checkPartnerName(newName);
   await inTransaction(database, async (transaction) => {
@@ -23,8 +27,13 @@ export async function renamePartner(database: Database, clock: Clock, name: stri
  * and sees its usage, and a restore of an older backup can delete it again.
  *
  * @returns the public IDs of the keys that were active, and the number of grants.
+ * @throws OperatorError if there is no such partner.
  */
-export function deletePartner(database: Database, clock: Clock, name: string) {
+export function deletePartner(
+  database: Database,
+  clock: Clock,
+  name: string,
+): Promise<{ endedKeys: string[]; grantCount: number }> {
   return inTransaction(database, async (transaction) => {
     const at = await lockLog(transaction, clock);
     const { kysely } = transaction;

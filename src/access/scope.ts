@@ -12,6 +12,7 @@ export interface Scope extends ByOwner<ReadonlyMap<string, string>> {
   readonly everythingSince: string | null;
 }
 
+/** The partner behind a key. */
 export interface Partner {
   readonly id: number;
   /** The revision that the same statement read: data cached for the partner can be filed under it. */
@@ -26,6 +27,7 @@ export interface Partner {
   readonly scope: Scope;
 }
 
+/** Until when the feed of changes lists every record to a partner, and why. */
 export interface CompleteListings {
   /** A listing of changes since this timestamp or an earlier one is complete. */
   readonly upTo: string;

@@ -149,7 +149,7 @@ export class Snapshot {
     return found;
   }
 
-  /** The same for texts, in order. */
+  /** The same for texts, in order. @throws OtherSnapshotError if it saw another snapshot. */
   async readTexts(statementKey: string, build: () => TextsToRead, values: ParameterValues): Promise<Texts> {
     const { head, ...texts } = await this.#database.readTexts(
       statementKey,

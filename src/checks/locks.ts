@@ -34,7 +34,7 @@ interface Blocked {
 
 /**
  * Locks every table as a read of it does, to find one that another session has locked before a statement times out on
- * it. Returns a finding for each session that blocks.
+ * it. Takes up to two seconds then. Returns a finding for each session that blocks.
  */
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);

@@ -14,6 +14,7 @@ import { displayUrlOf } from '../printable.ts';
  *
  * @param describe formats an error of a database, without secrets.
  * @param verifyIndex called if the database can be read.
+ * @param isFull whether to check SQLite's files in full.
  */
 export async function runChecks(
   config: Config,

@@ -79,7 +79,7 @@ export function parseDurationMs(text: string): number {
   return durationMs;
 }
 
-/** Refuses zero. */
+/** The same as `parseDurationMs`, but refuses zero. */
 export function parseLifetimeMs(text: string): number {
   const lifetimeMs = parseDurationMs(text);
   if (lifetimeMs === 0) throw new InvalidArgumentError('The lifetime must be longer than zero.');

@@ -102,7 +102,7 @@ async function prepareDatabase(database: OpenDatabase, config: Config, output: O
   return ran;
 }
 
-/** Whether the database is missing or empty. Creates nothing. */
+/** Whether the database is missing or empty. Creates nothing. @throws SchemaVersionError if it cannot be used. */
 export async function isEmptyOrMissing({ database: settings }: Config, output: Output): Promise<boolean> {
   // Opening it would create it.
   if (isMissing(settings)) return true;

@@ -3,6 +3,7 @@ import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import type { Database } from './database.ts';
 import type { AuditRow } from './tables.ts';
 
+/** A change, as the audit trail has it; the partner is named. */
 export interface AuditEntry {
   /** Such as `key revoke`. */
   readonly action: string;

@@ -23,7 +23,7 @@ export interface CatalogEvent {
   readonly after?: string;
   /** SQLite: the release that a rollback without a number goes back to, if it is not the one before. */
   readonly madeFrom?: number | null;
-  /** Writes to `access` what belongs to the event, such as its audit entry. Keys and grants wait for it. */
+  /** Writes to `access` what belongs to the event (keys and grants wait); `lastEvent` is the timestamp of the one before. */
   readonly complete: (transaction: Database, at: string, lastEvent: string) => Promise<void>;
 }
 

@@ -36,7 +36,7 @@ export async function lockCatalog(transaction: Database, hooks: WaitHooks): Prom
   }, hooks);
 }
 
-/** The same on SQLite: blocks neither readers nor keys nor grants. @throws OperatorError after a minute. */
+/** Takes SQLite's lock of imports: blocks neither readers nor keys nor grants. @throws OperatorError after a minute. */
 export function lockFiles(files: CatalogFiles, hooks: WaitHooks): Promise<Disposable> {
   return retry(() => files.tryLock(), hooks);
 }
@@ -68,5 +68,5 @@ export async function endWithClient({ engine, kysely }: Database): Promise<void>
   if (engine === 'postgres') await sql`set local client_connection_check_interval = '1s'`.execute(kysely);
 }
 
-/** Receives the progress of long work. An error it throws ends the work. */
+/** Receives the progress of long work, such as `Filling the index of contracts`. An error it throws ends the work. */
 export type OnProgress = (progress: { readonly done: number; readonly total: number; readonly what: string }) => void;

@@ -29,7 +29,11 @@ export function databaseName(config: DatabaseConfig): string {
   return byEngine(config, { sqlite: ({ path }) => path, postgres: ({ url }) => displayUrlOf(url) });
 }
 
-/** Whether opening a database for commands would create it. @throws DatabaseUnavailableError if it could not. */
+/**
+ * Whether opening a database for commands would create it. One of PostgreSQL always exists, but can be empty.
+ *
+ * @throws DatabaseUnavailableError if it could not be created.
+ */
 export function isMissing(config: DatabaseConfig): boolean {
   return byEngine(config, { sqlite: ({ path }) => !hasSqliteFile(path), postgres: () => false });
 }

@@ -13,6 +13,7 @@ export interface Operator {
   /** The operating system's user and the machine: `alice@host`. */
   readonly name: string;
   readonly auditRetentionDays: number;
+  /** The number of releases whose catalogs SQLite keeps. */
   readonly keepReleases?: number;
 }
 
@@ -67,7 +68,12 @@ export interface CatalogDraft {
   discard(): void;
 }
 
-/** Inserts new rows, which are lists of strings, integers, bytes (`Uint8Array`) and nulls in the order of `columns`. */
+/**
+ * Inserts new rows, which are lists of strings, integers, bytes (`Uint8Array`) and nulls in the order of `columns`, and
+ * reads them no faster than the server accepts them. The name of the table has its schema: `catalog.contracts`.
+ *
+ * @throws the server's error, for example on a duplicate key.
+ */
 export type CopyRows = (
   kysely: Kysely<Tables>,
   table: string,
@@ -90,9 +96,11 @@ export interface Query<Row> {
 /** An open database. The code that opened it must close it. */
 export interface OpenDatabase extends Database, AsyncDisposable {
   /**
-   * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns synchronously.
+   * Runs a statement that is built once per statement key and cached (see `statement.ts`). SQLite returns
+   * synchronously; PostgreSQL may read from a replica.
    *
    * @param build must depend on `statementKey` alone. A result column named `revision` must be that of `access.events`.
+   * @param source `known` or `primary` if a replica will not do.
    */
   run<Row>(
     statementKey: string,
@@ -107,7 +115,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
     values: ParameterValues,
     source?: ReadSource,
   ): Promise<TextsRead<Row>>;
-  /** Also checks that the database is up. */
+  /** A serving process reads it twice a second, which also checks that the database is up. */
   readRevision(): Promise<Revision>;
   /** Call it if a client has seen newer data than `run` returned: the primary is read until a replica is current. */
   bypassReplicas(): void;
@@ -132,6 +140,7 @@ export interface TextsToRead {
   readonly isInOrder?: boolean;
 }
 
+/** Texts, and a row that the same statement reads. */
 export interface TextsQuery<Row> extends TextsToRead {
   readonly head: RawBuilder<Row>;
 }
@@ -173,8 +182,8 @@ export interface PoolState {
 }
 
 /**
- * Runs `work` in one transaction. On SQLite it locks each file at the first write to it: start with a write, so that
- * nothing read before it can be stale.
+ * Runs `work` in one transaction: everything commits, or nothing. On SQLite it locks each file at the first write to
+ * it: start with a write, so that nothing read before it can be stale.
  */
 export async function inTransaction<T>(database: Database, work: (transaction: Database) => Promise<T>): Promise<T> {
   const transaction = await database.kysely.startTransaction().execute();
@@ -211,7 +220,7 @@ export async function rollBack(transaction: ControlledTransaction<Tables>): Prom
     .catch(() => undefined);
 }
 
-/** The database cannot be opened or reached, or belongs to another service. */
+/** The database cannot be opened or reached, or belongs to another service. The message says what to do. */
 export class DatabaseUnavailableError extends OperatorError {
   override name = 'DatabaseUnavailableError';
 }
@@ -233,7 +242,7 @@ export class DatabaseBusyError extends Error {
   override name = 'DatabaseBusyError';
 }
 
-/** This version cannot use the schema. */
+/** The schema is older or newer than this version of the service. The message says what to do. */
 export class SchemaVersionError extends OperatorError {
   override name = 'SchemaVersionError';
 }

@@ -22,7 +22,7 @@ type NewEvent =
  * commit soon. On SQLite it must be the transaction's first statement on `access`, which waits only if it writes.
  *
  * @param after a timestamp that the next event must exceed, if the log does not hold all earlier ones.
- * @returns the timestamp of the next event, 2 ms or more after the last, even if the clock stepped back.
+ * @returns the timestamp of the next event, 2 ms or more after the last. Only `appendEvent` puts it into the log.
  */
 export async function lockLog(transaction: Database, clock: Clock, after = EPOCH): Promise<string> {
   const { engine, kysely } = transaction;

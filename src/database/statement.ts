@@ -122,7 +122,7 @@ export class StatementCache {
   }
 }
 
-/** The values in the order of the statement's placeholders, encoded for the engine. */
+/** The values in the order of the statement's placeholders, encoded for the engine. @throws Error if one is missing. */
 export function bindParameters(engine: Engine, { parameterNames }: Statement, values: ParameterValues): unknown[] {
   return parameterNames.map((name) => {
     const value = values[name];
@@ -140,7 +140,7 @@ export async function readValue<T>(
   return row?.value ?? null;
 }
 
-/** The row of a statement that always returns at least one. */
+/** The row of a statement that always returns at least one. @throws Error if there is none. */
 export function firstRow<Row>([row]: readonly Row[]): Row {
   if (row === undefined) throw new Error('a statement that always returns a row returned none');
   return row;

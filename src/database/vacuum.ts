@@ -11,7 +11,7 @@ const LEFT_TO_AUTOVACUUM =
 
 /**
  * Refreshes the planner's statistics on PostgreSQL after a number of changes, and lets counts use index-only scans. Not
- * needed for correctness: nothing depends on its success.
+ * needed for correctness: it does not throw, and nothing depends on its success. Does nothing on SQLite.
  *
  * @returns a message for the operator if this role cannot do it; null otherwise.
  */

@@ -56,7 +56,7 @@ export interface Comparison {
 export interface ChangedSince {
   /** The timestamp that grants are compared with. */
   readonly from: string;
-  /** The number of the first release at `from` or later. */
+  /** The number of the first release at `from` or later, whether or not it exists yet. */
   readonly release: number;
 }
 
@@ -148,7 +148,7 @@ export function closes(comparison: 'at least' | 'at most', timestamp: string): C
   return { key: `${CLOSE_AT} ${comparison} ${timestamp}`, terms: [], comparison: value };
 }
 
-/** Matches solicitations for which bidding is open at a timestamp, or those for which it is not. */
+/** Matches solicitations open for bidding at a timestamp, or the others; `notOpen` are the statuses besides `open`. */
 export function areOpen(isOpen: boolean, now: string, notOpen: readonly string[]): Condition[] {
   if (!isOpen) {
     const { terms } = hasAny('status', notOpen);

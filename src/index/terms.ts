@@ -27,6 +27,7 @@ export const CLOSE_AT = '@close_at';
 /** Solicitations without a deadline. */
 export const NO_DEADLINE = '@no_deadline';
 
+/** The fields used by list filters and scopes. */
 export type Facet =
   'lead_entity' | 'coop' | 'supplier' | 'city_service' | 'state' | 'certification' | 'status' | 'nigp';
 
@@ -191,8 +192,10 @@ function slicer(name: string, width: number): (value: number) => string[] {
   return (value) => slicesOf(value).flatMap((slice) => terms[slice] ?? []);
 }
 
+/** The slice terms of the release that last changed a record. */
 export const changeTerms = slicer(CHANGED, RELEASE_BITS);
 
+/** The slice terms of the release that last changed a solicitation's detail. */
 export const detailChangeTerms = slicer(DETAIL_CHANGED, RELEASE_BITS);
 
 const closeAtTerms = slicer(CLOSE_AT, TIMESTAMP_BITS);

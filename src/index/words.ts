@@ -108,7 +108,7 @@ const MAX_CACHED_WORDS = 50_000;
 /** Longer words rarely repeat. */
 const MAX_CACHED_WORD_LENGTH = 40;
 
-/** Converts texts into index terms. */
+/** Converts texts into index terms. Not shared between threads. */
 export class Tokenizer {
   /** A `Map`, because its hash is seeded: texts cannot be crafted to make words collide. */
   readonly #termsByWord = new Map<string, readonly string[]>();

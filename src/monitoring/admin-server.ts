@@ -49,6 +49,8 @@ interface AdminResponse {
  * @param name the configured host, which requests can name. Any other Host must be an IP address or `localhost`: a web
  *   page whose host name resolves to this address can make a browser send requests here (DNS rebinding).
  * @param address what the name resolves to.
+ * @param port 0 lets the system choose.
+ * @throws the system's error if it cannot listen.
  */
 export async function startAdminServer(
   { name, address, port }: { name: string; address: string; port: number },

@@ -33,7 +33,7 @@ export const NO_RECORDS: Batch = {
   ...{ bytes: new Uint8Array(), count: 0, last_key: null, changes_at: null, hasMore: false },
 };
 
-/** Reads the next records of a list. */
+/** Reads the next records of a list. @throws OtherSnapshotError if a statement saw another snapshot. */
 export async function readBatch(
   snapshot: Snapshot,
   listing: Listing,

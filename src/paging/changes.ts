@@ -31,6 +31,7 @@ export interface FeedPosition {
 
 export const FEED_START: FeedPosition = { kind: 0, after: null };
 
+/** The number of records of each kind. */
 export type Totals = Readonly<Partial<Record<IndexedKind, number>>>;
 
 /** Part of the feed: records as `{"kind":…,"id":…,"record":…}`, removals as `{"kind":…,"id":…,"removed":true}`. */
@@ -58,6 +59,7 @@ export interface ChangesListing {
   readonly departures: ListedDepartures;
 }
 
+/** The decision whether a listing is complete, and why. */
 export interface FeedState {
   readonly complete: CompleteReason | null;
   /** Null if the listing is complete. */
@@ -95,7 +97,11 @@ function reasonOf({ isWatermark, from, reset_at, narrows_at }: Since): CompleteR
   return from <= narrows_at ? 'partner' : null;
 }
 
-/** Reads the next changes after a position, at most `limit` and possibly fewer or none. */
+/**
+ * Reads the next changes after a position, at most `limit` and possibly fewer or none.
+ *
+ * @throws OtherSnapshotError if a statement saw another snapshot.
+ */
 export async function readChanges(
   snapshot: Snapshot,
   listing: ChangesListing,

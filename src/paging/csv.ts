@@ -26,6 +26,8 @@ export function csvHeader(columns: readonly CsvColumn[]): string {
 /**
  * Records as lines of CSV (RFC 4180). Null is an empty cell, a list JSON in one cell. Nothing is escaped against
  * formulas: that would change negative numbers and titles.
+ *
+ * @param records JSON, each followed by a line feed.
  */
 export function csvLines(records: Uint8Array, columns: readonly CsvColumn[]): string {
   const lines = new TextDecoder().decode(records).split('\n').slice(0, -1);

@@ -65,11 +65,12 @@ export class ListedDepartures {
     return this.#areMany;
   }
 
+  /** The number of departures that were examined so far. */
   get examined(): number {
     return this.#examined;
   }
 
-  /** Finds the first departures of a kind after an id. */
+  /** Finds the first departures of a kind after an id. @throws OtherSnapshotError if a statement saw another one. */
   async find(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string | null, limit: number) {
     const few = this.#areMany ? null : await this.#readFew(snapshot, since);
     if (few === null) return this.#findById(snapshot, kind, since, after ?? '', limit);

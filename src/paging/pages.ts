@@ -110,7 +110,7 @@ export interface ReadAt {
 
 export interface Listing {
   readonly records: ListedRecords;
-  /** Finds the first records after a key, up to another, that the snapshot shows. */
+  /** Finds the first records after a key, up to another, that the snapshot shows. Null is no limit. */
   find(
     snapshot: Snapshot,
     at: ReadAt,

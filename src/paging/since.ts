@@ -31,6 +31,7 @@ export interface Since extends ChangedSince {
  *
  * @param watermark of the listing's first page; null on the first page itself, and for a count.
  * @param source if a replica will not do.
+ * @throws OtherSnapshotError if the log has other events than the snapshot.
  */
 export async function readSince(
   snapshot: Snapshot,

@@ -16,6 +16,7 @@ declare module 'fastify' {
   }
 }
 
+/** A result that was read from one snapshot. */
 export interface SnapshotRead<T> {
   readonly result: T;
   readonly snapshot: Snapshot;

@@ -8,6 +8,7 @@ import type { IndexedKind, Kind } from '../kinds.ts';
 
 /** The state that one release passes through its steps. */
 export interface ImportContext {
+  /** The transaction of this release. */
   readonly database: Database;
   /** The number of this release. Its timestamp is drawn at the end. */
   readonly release: number;

@@ -56,7 +56,7 @@ export interface ImportReport {
 }
 
 /**
- * Publishes sources atomically. If nothing changed, nothing is published.
+ * Publishes sources atomically: readers see all of it at once, or nothing. If nothing changed, nothing is published.
  *
  * Old events are deleted before, in a transaction of their own: a watermark that the log has must find its departures.
  *

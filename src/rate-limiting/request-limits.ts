@@ -79,6 +79,7 @@ export const FAILURES_PER_MINUTE = 60;
 
 export const WINDOW_SECONDS = 60;
 
+/** The state of a rate limit after counting one more request. */
 export interface RateLimitResult {
   readonly isExceeded: boolean;
   readonly remaining: number;

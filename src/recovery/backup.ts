@@ -54,11 +54,17 @@ const nameOf = (timeMs: number): string => formatTimestamp(timeMs).replaceAll(':
 
 /**
  * Makes a backup in a folder of dated ones, of which the last `keep` stay. Also removes what killed backups left more than
- * a day ago. Returns the folders that were removed.
+ * a day ago.
  *
+ * @returns the backup's folder, its manifest, and the folders that were removed.
  * @throws OperatorError as `backup`; nothing is removed then.
  */
-export async function backUpDated(path: string, folder: string, keep: number, options: BackupOptions) {
+export async function backUpDated(
+  path: string,
+  folder: string,
+  keep: number,
+  options: BackupOptions,
+): Promise<{ directory: string; manifest: BackupManifest; removed: string[] }> {
   const directory = join(folder, nameOf(options.clock()));
   const manifest = await backup(path, directory, options);
   const dated = readdirSync(folder)

@@ -83,6 +83,7 @@ export interface RestoreReport {
  *
  * Timestamps continue after all those in the replaced database. A killed restore can simply be run again.
  *
+ * @param folder made by `backup`.
  * @throws OperatorError if the folder holds no complete backup or a newer schema, if the database is in use and must not
  *   be, or if it has no readable partners to keep.
  */

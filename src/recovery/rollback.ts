@@ -15,6 +15,7 @@ export interface ListedRelease extends ReleaseEvent {
   readonly isKept: boolean;
 }
 
+/** The releases and resets in the log, the newest first. */
 export async function listKeptReleases(database: Database, limit: number): Promise<ListedRelease[]> {
   const releases = await listReleases(database, limit);
   return releases.map((release, index) => ({

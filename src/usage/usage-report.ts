@@ -43,7 +43,7 @@ export async function reportUsage({ kysely }: Database, clock: Clock, dayCount: 
   }));
 }
 
-/** A partner's usage over the last days, by key and endpoint. */
+/** A partner's usage over the last days, by key and endpoint. @throws OperatorError if there is no such partner. */
 export async function reportUsageOf(database: Database, clock: Clock, dayCount: number, partnerName: string) {
   const days = lastDays(clock(), dayCount);
   const id = await getPartnerId(database, partnerName);

@@ -37,6 +37,7 @@ interface DiffOptions {
  * compares with an empty one.
  *
  * @returns the exit code, as of diff(1): 1 if the import would change something, otherwise 0.
+ * @throws ImportRefusedError with the input's problems.
  */
 export async function diff(output: Output, directory: string, { replace = false, show }: DiffOptions): Promise<number> {
   const limit = show ?? (output.isJson ? Infinity : DEFAULT_SHOWN);

@@ -21,7 +21,12 @@ interface ImportOptions {
   readonly yes?: boolean;
 }
 
-/** `pds import`: publishes a directory, all or nothing. A refused first import leaves no database. */
+/**
+ * `pds import`: publishes a directory, all or nothing. A refused first import leaves no database.
+ *
+ * @throws ImportRefusedError with the input's problems.
+ * @throws OperatorError if it would remove records that a conversion skipped, and nobody confirms that.
+ */
 export async function importDirectory(
   output: Output,
   directory: string,

@@ -34,7 +34,7 @@ export function createOutput(isJson: boolean, stdout: NodeJS.WritableStream, std
     },
     /**
      * A result of any length, written as it is read: lines of text, or with `--json` the value, with the items as its
-     * last field.
+     * last field. Only one of the two forms of the items is read.
      */
     async list(
       value: object,

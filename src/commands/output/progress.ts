@@ -94,9 +94,15 @@ export function startProgress(output: Output, interrupted: string) {
     output.note(`${doing}: ${[`${Math.floor((100 * done) / Math.max(1, total))} %`, ...details].join(', ')}`);
   };
   return {
+    /** `doing` is such as `Importing`. @throws InterruptedError after a signal. */
     show,
+    /** @throws InterruptedError after a signal. */
     throwIfInterrupted,
-    /** For long work on the database. `committed` is what an operator can do after a signal during the commit. */
+    /**
+     * For long work on the database: shows its progress, and ends it after a signal that arrives before its commit.
+     *
+     * @param committed what an operator can do after a signal during the commit.
+     */
     hooks: (doing: string, committed: string): Required<WorkHooks> => ({
       onWaiting: () => output.note('Waiting up to a minute for a running import to finish.'),
       throwIfInterrupted,
@@ -123,7 +129,12 @@ export function formatDuration(totalSeconds: number): string {
   return minutes < 60 ? `${minutes}m ${seconds % 60}s` : `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
 }
 
-/** Asks on the terminal, and throws unless the answer is `y` or `yes`. */
+/**
+ * Asks on the terminal. Only `y` and `yes` confirm: an empty line or the end of input means no.
+ *
+ * @throws OperatorError if the operator declines.
+ * @throws InterruptedError after Ctrl-C.
+ */
 export async function confirm(output: Output, question: string): Promise<void> {
   // No line editing, so that Ctrl-C is a signal as usual.
   const lines = createInterface({ input: process.stdin, terminal: false });

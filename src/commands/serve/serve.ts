@@ -33,7 +33,11 @@ interface ServeOptions {
   readonly logFormat: LogFormat;
 }
 
-/** `pds serve`: serves requests until a signal stops it. Returns once it listens. */
+/**
+ * `pds serve`: serves requests until a signal stops it. Returns once it listens.
+ *
+ * @throws OperatorError, or an error of the database or the system, if it cannot start.
+ */
 export async function serve(
   output: Output,
   { host, port, reusePort, adminPort, demo = false, logFormat }: ServeOptions,

@@ -29,7 +29,7 @@ const MAX_UNACCEPTED_CONNECTIONS = 4_096;
 
 export type Serving = Awaited<ReturnType<typeof startServing>>;
 
-/** Opens the database for reading, and serves requests. */
+/** Opens the database for reading, and serves requests. @throws as `serve`, if it cannot start. */
 export async function startServing(config: Config, logger: Logger) {
   await using opened = new AsyncDisposableStack();
   const database = opened.use(openForServing(config.database, config.replicaUrl));
@@ -108,6 +108,7 @@ export function closeAtEnd(logger: Logger, close: () => Promise<void>): ReturnTy
  * of the first.
  *
  * @param setting the setting that names the host, for the error message.
+ * @throws OperatorError if it has no address.
  */
 export async function resolveHost(host: string, setting: string): Promise<string> {
   try {

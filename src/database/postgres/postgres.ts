@@ -44,7 +44,7 @@ const types: pg.CustomTypesConfig = {
     (oid as number) === INT8 ? Number : (pg.types.getTypeParser(oid, format) as (text: string) => unknown),
 };
 
-/** Connects on first use. */
+/** Connects on first use, and so does not throw if the server is down. */
 export function openPostgresForCommands(url: string): OpenDatabase {
   const { connectionString } = readPostgresUrl(url);
   const pool = createPool({

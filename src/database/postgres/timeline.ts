@@ -33,6 +33,7 @@ export async function readTimeline(database: Database): Promise<string | null> {
   return readValue(database, timeline);
 }
 
+/** Null if none was recorded. */
 export function readRecordedTimeline(database: Database): Promise<string | null> {
   return readStoredSetting(database, TIMELINE);
 }
@@ -49,16 +50,20 @@ export async function hasTimelineChanged(database: Database): Promise<boolean> {
   return recorded !== null && current !== null && recorded !== current;
 }
 
-/** A setting. */
+/** The setting that records a noticed loss. */
 export const LOSS = 'loss';
 
+/** Changes that a service had read, and that the database lacks. */
 export interface Loss {
   readonly noticedAt: string;
   /** Changes after this timestamp can be lost. */
   readonly since: string;
 }
 
-/** Records, until `pds recover`, that changes which a service had read are lost: the first service that notices it. */
+/**
+ * Records, until `pds recover`, that changes which a service had read are lost. Of several processes that notice it, the
+ * first does. Does nothing on SQLite.
+ */
 export async function recordLoss(database: Database, noticedAt: string): Promise<void> {
   if (!hasTimelines(database)) return;
   // A promoted server knows the last transaction that it received; nothing else knows that of a restored one.

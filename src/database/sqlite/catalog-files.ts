@@ -6,7 +6,7 @@ import { makeLike } from './durable-files.ts';
 import { listCatalogFiles, lockFileOf } from './file-names.ts';
 import { freeBytes, makePrivateFile, SMALL_BYTES, SQLITE_BUSY, sqliteCode, SqliteConnection } from './sqlite-files.ts';
 
-/** Deletes the catalogs that are not among these names. Call it under the lock of imports. */
+/** Deletes the catalogs that are not among these names. Call it under the lock of imports. Does not throw. */
 export function deleteOtherCatalogs(path: string, used: ReadonlySet<string>): void {
   try {
     for (const file of listCatalogFiles(path, true)) {

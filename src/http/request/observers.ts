@@ -56,7 +56,7 @@ function parseTraceId(header: string | string[] | undefined): string | null {
   return traceId ?? null;
 }
 
-/** Logs one line per request. It names the route and never the URL, which can contain a secret by mistake. */
+/** Logs a line per request, with the reason of a 4xx. It names the route, never the URL, which can contain a secret. */
 export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
   return ({ id, traceId, method, route, status, durationMs, partner, keyId, rows, refusal }) =>
     log.info(

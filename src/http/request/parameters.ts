@@ -27,6 +27,7 @@ export interface Filter<T, Query, Condition> extends Parameter<T> {
 
 export type Filters<Query = unknown, Condition = unknown> = Readonly<Record<string, Filter<unknown, Query, Condition>>>;
 
+/** A parameter that selects the page of a list, rather than its records. */
 export interface PageParameter<T> extends Parameter<T> {
   readonly isOfPage: true;
 }

@@ -18,7 +18,7 @@ const PATH = /^(?:[/?]|\*?$)/;
 /** A URL whose path has nothing to decode, which is nearly every URL. */
 const PLAIN = /^\/[^%#?\0]*(?:\?[^#]*)?$/;
 
-/** Null for a bad escape, for bytes that are not UTF-8, and for a NUL. */
+/** Decodes percent-encoded UTF-8; null for a bad escape, for bytes that are not UTF-8, and for a NUL. */
 export function decodeText(encoded: string): string | null {
   if (!encoded.includes('%')) return encoded.includes('\0') ? null : encoded;
   try {
@@ -35,7 +35,7 @@ export function queryOf(url: string): string {
   return start === -1 ? '' : url.slice(start + 1);
 }
 
-/** Null if the path cannot be decoded. */
+/** The decoded path of a URL; null if it cannot be decoded. */
 export function readPath(url: string): string | null {
   const target = url.replace(ORIGIN, '');
   // A fragment should never be sent, and could be mistaken for part of the path or query.

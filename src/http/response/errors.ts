@@ -58,7 +58,7 @@ export function renderError(error: ApiError, requestId: string): string {
 /** A key that is not accepted. Only the log names it; nobody knows whose a missing or unknown key is. */
 type LoggedKey = RefusedKey | { readonly keyState: 'missing' | 'unknown' };
 
-/** 401: the same response whatever is wrong with the key, so that it gives nothing away to a guesser. */
+/** 401: the same response whatever is wrong with the key, to give nothing away to a guesser. `key` is only logged. */
 export function unauthorized(key?: LoggedKey): ApiError {
   return new ApiError(
     401,

@@ -21,7 +21,7 @@ export interface RenderedResponse {
   readonly link?: string;
   /** The revision, read by the same statement as the rows. Without it, the response is not cached. */
   readonly revision?: Revision | null;
-  /** When the response becomes stale because an `is_open` in it changes. */
+  /** When the response becomes stale because an `is_open` in it changes; omitted or infinite for never. */
   readonly goodUntilMs?: number;
 }
 

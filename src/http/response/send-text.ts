@@ -80,7 +80,7 @@ function encode(text: string): Buffer {
   return bytes;
 }
 
-/** Whether the client has the content. A client's `Cache-Control: no-cache` is meant for intermediate caches. */
+/** Whether the client has the content with this tag. Its `Cache-Control: no-cache` is meant for intermediate caches. */
 export function isUnchanged(ifNoneMatch: string | undefined, etag: string): boolean {
   if (ifNoneMatch === undefined) return false;
   // Fast path: the tag exactly as we sent it. The library handles lists, `*` and the strong form.

@@ -9,6 +9,7 @@ import { MAX_RECORD_BYTES, termsOfWord, wordsOf } from '../words.ts';
 /** Record-term pairs per chunk of memory. */
 const CHUNK_PAIRS = 262_144;
 
+/** A row of the index: the positions in a block of the records that have a term. */
 export interface IndexEntry {
   readonly term: string;
   readonly set: PositionSet;

@@ -131,7 +131,7 @@ export class IndexChanges<K extends IndexedKind> {
     return ids.length === 0 ? [] : loadStoredRows(this.#database, this.#kind, ids);
   }
 
-  /** @param before null for a new record. @param after null for a removed one. */
+  /** Replaces the record at a position; `before` is null for a new record, `after` for a removed one. */
   replace(position: number, before: StoredRow[K] | null, after: StoredRow[K] | null): void {
     const block = blockOf(position);
     // `expectNew` has already counted new records.

@@ -9,7 +9,7 @@ const LINE_FEED = 0x0a;
 /**
  * Refuses files that begin like another format: one hint is more useful than an error per line.
  *
- * @throws ImportRefusedError
+ * @throws ImportRefusedError with one problem per file: what it is, what is expected and how to convert it.
  */
 export async function refuseOtherFormats(sources: readonly Source[]): Promise<void> {
   const problems = new ProblemList();

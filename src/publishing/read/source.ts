@@ -14,7 +14,10 @@ export interface Source {
   name: string;
   /** Size on disk in bytes, for progress; 0 if unknown. */
   size: number;
-  /** The uncompressed bytes; a chunk is valid until the next one is read. `onRead` receives numbers of bytes on disk. */
+  /**
+   * The uncompressed bytes; a chunk is valid until the next one is read. `onRead` receives the number of bytes read from
+   * disk since its last call.
+   */
   open(onRead?: (bytes: number) => void): AsyncIterable<Uint8Array>;
 }
 
@@ -29,7 +32,8 @@ const FILE_NAME = /^(.+)\.ndjson(\.gz)?$/s;
 /**
  * The import files of a directory, in dependency order.
  *
- * @throws ImportRefusedError if there are none, a kind is there twice, or a file has another name or is outside of it.
+ * @throws ImportRefusedError if the directory cannot be read, has no import file, has a kind twice, a file of an
+ *   unknown kind or of another format, or an entry that is not a regular file within it.
  */
 export async function listSources(directory: string): Promise<Source[]> {
   const names = await readdir(directory).catch((error: unknown) => refuse(directory, whyNoDirectory(directory, error)));
