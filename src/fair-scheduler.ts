@@ -3,10 +3,10 @@ const MIN_TURNS_MS = 2;
 
 /**
  * Shares the event loop among partners. Each response is computed in turns of some milliseconds: a partner gets its next
- * turn after every other that waits, however many requests it has. What arrived meanwhile is read before the next turns.
+ * turn after every other that waits, however many requests it has. Requests that arrived meanwhile are read before the next turns.
  */
 export class FairScheduler<Partner> {
-  /** What waits for a turn. The partner that gets the next one comes first. */
+  /** The waiting jobs of each partner. The partner that gets the next turn comes first. */
   readonly #waiting = new Map<Partner, (() => void)[]>();
   /** When the turns of this iteration end; null if it had none yet. */
   #endMs: number | null = null;

@@ -5,7 +5,7 @@ import type { OpenDatabase } from './database/database.ts';
 import type { RequestObserver } from './http/request/observers.ts';
 import type { Clock } from './timestamp.ts';
 
-/** What routes get: without the database, since only a snapshot runs their statements. */
+/** The dependencies of routes: without the database, since only a snapshot runs their statements. */
 export type RouteServices = Omit<Services, 'database'>;
 
 /** The dependencies of a running server, passed to `buildApp` and from there to the routes. */

@@ -6,7 +6,7 @@ import { AFTER_PAGES } from '../parts/memory.ts';
 import { isService } from './comparison.ts';
 import { readable, type Figures } from './figures.ts';
 
-/** What the guides promise, by the name of a bound. */
+/** The limits that the guides promise, by the name of a bound. */
 const PROMISED: Readonly<Record<string, string>> = {
   'older state after a commit': '1,000 ms',
   'a revoked key works, during failovers': '30,000 ms',

@@ -61,8 +61,8 @@ export function grant(
 }
 
 /**
- * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa. What was never
- * granted is an error: its ID is usually misspelled, and the operator would believe that access has ended.
+ * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa. To revoke
+ * a missing grant is an error: its ID is usually misspelled, and the operator would believe that access has ended.
  *
  * The end of a grant that was given when the partner had everything already does not narrow what it sees: all that left
  * the owner since then left everything, too.

@@ -79,7 +79,7 @@ export class PartnerDirectory {
     this.#now = options.now ?? ((): number => performance.now());
   }
 
-  /** Reads the revision, then polls it twice a second. Nothing is cached before. @throws the database's error. */
+  /** Reads the revision, then polls it twice a second. Caches nothing before. @throws the database's error. */
   async start(): Promise<void> {
     this.#isStarted = true;
     await this.readRevision();

@@ -8,7 +8,7 @@ export type Engine = 'sqlite' | 'postgres';
 /** The server that runs a statement: any that is up to date; the primary, or any while it is down (`known`). */
 export type ReadSource = 'any' | 'known' | 'primary';
 
-/** Who runs a command that changes the database. */
+/** The person on whose behalf a command changes the database. */
 export interface Operator {
   /** The operating system's user and the machine: `alice@host`. */
   readonly name: string;

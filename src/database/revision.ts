@@ -9,7 +9,7 @@ import type { Tables } from './tables.ts';
 export type EventName = string;
 
 /**
- * The last event: it identifies one state of the database. What is cached of a partner or a response belongs to the
+ * The last event: it identifies one state of the database. Each cached partner and response belongs to the
  * revision that the same statement read. Revisions are compared for equality: their order decides nothing but speed.
  */
 export type Revision = EventName;

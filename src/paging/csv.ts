@@ -24,8 +24,8 @@ export function csvHeader(columns: readonly CsvColumn[]): string {
 }
 
 /**
- * Records as lines of CSV (RFC 4180). Null is an empty cell, a list JSON in one cell. Nothing is escaped against
- * formulas: that would change negative numbers and titles.
+ * Records as lines of CSV (RFC 4180). Null is an empty cell, a list JSON in one cell. Formulas are not escaped: that
+ * would change negative numbers and titles.
  *
  * @param records JSON, each followed by a line feed.
  */

@@ -25,7 +25,7 @@ interface ListRoute<Query, C> {
   readonly schema: FastifySchema;
   /** The schema of its records. */
   readonly record: RecordSchema;
-  /** What a page has, if other lists have the same. */
+  /** The name of the records in descriptions, if several lists share a page; by default the kind. */
   readonly plural?: string;
   /** Records, if the schema's own examples do not suit this list. */
   readonly examples?: readonly object[];

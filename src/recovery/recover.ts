@@ -26,7 +26,7 @@ export interface Recovery {
   readonly lastEvent: string | null;
 }
 
-/** What a database that lost changes still has. */
+/** The last changes that a database still has after it lost some. */
 export interface Traces extends Pick<Recovery, 'lastEvent'> {
   /** When partners, grants, keys or the audit trail changed last; null for never. */
   readonly newestTrace: string | null;

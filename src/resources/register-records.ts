@@ -20,7 +20,7 @@ interface RecordRoutes {
   readonly descriptions: {
     readonly list: string;
     readonly detail: string;
-    /** What else the path of a detail accepts. */
+    /** The end of the sentence on the `id` in the path, if that accepts another identifier too. */
     readonly orId?: string;
     readonly countSince?: string;
   };

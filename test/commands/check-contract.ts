@@ -16,7 +16,7 @@ export interface Checked {
   readonly troubles: readonly string[];
 }
 
-/** What `pds check` is run with. */
+/** The surroundings in which `pds check` is run. */
 export interface CheckSetup {
   readonly settings: Record<string, string>;
   /** Texts that the output must not contain. */

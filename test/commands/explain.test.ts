@@ -28,7 +28,7 @@ beforeAll(async () => {
   addedAt = String((await publishLines(made.database, later)).timestamp);
 });
 
-/** What `pds explain acme …` prints, and its exit code. */
+/** The output of `pds explain acme …`, and its exit code. */
 async function explain(record: string, partner = 'acme'): Promise<{ code: number | null; lines: string[] }> {
   const words = ['explain', partner, ...record.split(' ')];
   const { code, stdout, stderr } = await callPds(words, made.settings);

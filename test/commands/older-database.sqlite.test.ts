@@ -182,7 +182,7 @@ test('pds migrate backs up an older database beside it, which the version before
   expect(migrations).toHaveLength(2);
   expect(backup).toBe(join(folder, backupsIn(folder)[0] ?? ''));
   expect(schemaInBackup(folder)).toEqual(CURRENT_NUMBERS);
-  // Nothing is left to migrate, and so nothing to back up.
+  // The next run migrates nothing, and so backs up nothing.
   expect((await migrate()).stderr).toBe('The schema is up to date.\n');
   expect(backupsIn(folder)).toHaveLength(1);
 

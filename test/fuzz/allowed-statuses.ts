@@ -47,7 +47,7 @@ export function allowedStatuses(request: FuzzRequest): ReadonlySet<number> {
   const isForbidden =
     authorization.holder === 'suspended' ||
     (authorization.holder === 'confined' && !isOfContracts(template, query.text));
-  // What a query that is neither right nor wrong asks for is unknown.
+  // If the query is neither right nor wrong, the kinds that it names are unknown.
   if (template === '/v1/changes' && query.verdict === 'unsure') allowed.add(403).add(200);
   if (needsKey && isForbidden) return allowed.add(403);
   if (template.includes('{id}')) allowed.add(404);

@@ -179,7 +179,7 @@ function copyProject(): void {
 interface TestRun {
   /** The test whose assertion failed; null if none did. */
   readonly killedBy: string | null;
-  /** What else failed. */
+  /** All failures, in words. */
   readonly failures: readonly string[];
 }
 

@@ -33,7 +33,7 @@ const PAGE = 'docs/operators/troubleshooting.md';
 interface Row {
   readonly fault: string;
   readonly command: string;
-  /** What the command prints, with `…` for any text. */
+  /** The output of the command, with `…` for any text. */
   readonly output: string;
 }
 

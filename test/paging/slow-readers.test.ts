@@ -23,7 +23,7 @@ const textOf = (bytes: number): string => 'Asphalt '.repeat(bytes / 8);
 let connection: Socket;
 /** The lines that the server has logged. */
 const log: Record<string, unknown>[] = [];
-/** What was read for streams in a test, in bytes. */
+/** The bytes that a test has read for streams. */
 let readBytes: number;
 /** The pieces that were read, which are empty once their memory was freed. */
 let pieces: Uint8Array[];
@@ -56,7 +56,7 @@ const service = forAllTests(
           const read = await database.readTexts(...query);
           readBytes += read.bytes.length;
           pieces.push(read.bytes);
-          // What is not on the way to the reader is here.
+          // The server holds the bytes that it has read but not yet passed to the system.
           heldBytes = Math.max(heldBytes, readBytes - (connection.bytesWritten - connection.writableLength));
           return read;
         },

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
  */
 export type CutEnd = 'reset' | 'closed' | 'complete';
 
-/** What is wrong with every response. */
+/** The fault that every response has. */
 export type Fault =
   | { readonly status: number; readonly code: string }
   | { readonly cutAt: (body: Buffer) => number; readonly end: CutEnd };

@@ -95,7 +95,7 @@ async function readCopy(): Promise<Record<string, Map<string, Json>>> {
   return Object.fromEntries(entries);
 }
 
-/** What the service shows, read by the test itself. */
+/** The records that the service shows, as the test reads them itself. */
 async function served(kinds: readonly string[] = Object.values(LISTS)): Promise<Record<string, Map<string, Json>>> {
   const { key } = service.partner('all');
   const found: Record<string, Map<string, Json>> = {};

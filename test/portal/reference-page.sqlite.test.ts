@@ -41,7 +41,7 @@ describe('/docs/reference', () => {
     const sent = page.waitForRequest(/v1/);
     await page.getByRole('button', { name: 'Send' }).first().click();
     await page.getByText('200 OK').first().waitFor();
-    // Nothing is preselected: no parameter, no condition.
+    // The page preselects no parameter and no condition.
     expect((await sent).url()).toMatch(/\/v1\/[a-z-]+$/);
     expect(Object.keys((await sent).headers())).not.toContain('if-none-match');
     const kept = '[location.href, document.cookie, ...Object.entries({ ...localStorage, ...sessionStorage })].join()';

@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 const PROCESS = 'test/publishing/added-field-process.ts';
 
-/** What adds a field to contracts: by file, the text before which it inserts another. */
+/** The edits that add a field to contracts: by file, a text and the one to insert before it. */
 const EDITS: Readonly<Record<string, readonly (readonly [before: string, inserted: string])[]>> = {
   'src/resources/contracts/fields.ts': [
     [

@@ -40,7 +40,7 @@ const RENAMED: ImportLines = {
   solicitations: [SMALL_CATALOG.solicitations[0], { ...solicitation('sol_2', 2), lead_entity_id: 'le_bb' }],
 };
 
-/** What the import of these files takes from partners and asks about, as a preview reports it. */
+/** The losses of partners that an import of these files needs consent to, as a preview reports them. */
 async function lostBy(files: ImportLines, options: Partial<PublishOptions> = {}) {
   const preview = { dryRun: true, allowLostAccess: false, allowRemovals: true };
   return askedAbout((await publishLines(made.database, files, { ...preview, ...options })).losses);
@@ -89,7 +89,7 @@ test('an import that removes a granted lead entity is refused, names its partner
   const done = await publishLines(made.database, RENAMED, { ...options, allowLostAccess: true });
   expect(done).toMatchObject({ timestamp: expect.any(String) as string, losses: preview.losses, notes: [] });
   expect(await ids()).toEqual([{ id: 'le_a' }, { id: 'le_bb' }]);
-  // What was lost before is not asked about again.
+  // The next import does not ask about earlier losses.
   expect(await lostBy({ coops: [{ id: 'co_x', name: 'Renamed' }] })).toEqual([]);
 });
 

@@ -73,7 +73,7 @@ test('after a promotion that lost changes, with new ones at the same timestamps,
   expect(await historyOf(database)).toEqual([]);
 });
 
-/** What `pds check` reports of the history. */
+/** The findings of `pds check` about the history. */
 async function historyOf(database: OpenDatabase): Promise<string[]> {
   const { findings } = await checkContents(database, 'dev', Date.now);
   return findings.filter(({ about }) => about === 'history').map(({ message }) => message);

@@ -30,9 +30,9 @@ const PROGRAMS = {
   csvkit: ['csvlook'],
   pandas: ['/usr/lib/python3/dist-packages/pandas'],
   libreoffice: ['soffice'],
-  // What `npm ci --prefix tools` installs.
+  // Installed by `npm ci --prefix tools`.
   tools: [fileURLToPath(new URL('../../tools/node_modules/.package-lock.json', import.meta.url))],
-  // What `npm ci --prefix mcp` installs.
+  // Installed by `npm ci --prefix mcp`.
   mcp: [fileURLToPath(new URL('../../mcp/node_modules/.package-lock.json', import.meta.url))],
 } as const;
 

@@ -53,7 +53,7 @@ const replace = (lines: ImportLines) =>
 const describeChanges = (pages: readonly FeedPage[]): string[] =>
   pages.flatMap(({ items }) => items.map(({ id, removed }) => `${removed === true ? '-' : '+'}${id}`));
 
-/** What the next listing lists: `+` and the id of a record, `-` and that of a removal. */
+/** The changes in the next listing: `+` and the id of a record, `-` and that of a removal. */
 async function changes(name: string): Promise<string[]> {
   await service.noticeChanges();
   const pages = await (copies[name] ?? expect.fail()).sync(service.get);

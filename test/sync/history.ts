@@ -319,7 +319,7 @@ export class History {
       return;
     }
     this.#removed.push(...items.filter(({ removed }) => removed === true).map(({ kind, id }) => `${kind} ${id}`));
-    // Nothing is told of that the partner did not see since its watermark, nor is it in a cursor.
+    // Removals and cursors name only records that the partner has seen since its watermark.
     const from = this.#since;
     const first = this.#states.findLastIndex(({ watermark }) => from !== null && watermark <= from);
     const seen = new Set(this.#states.slice(Math.max(0, first)).flatMap((state) => [...readable(state).keys()]));

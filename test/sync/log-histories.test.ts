@@ -147,7 +147,7 @@ async function take(given: Step): Promise<void> {
   }
 }
 
-/** What the log and the releases were before each step. */
+/** The log and the releases before each step. */
 const states: { readonly events: rules.LogEvent[]; readonly releases: { number: number; at: string }[] }[] = [];
 
 async function save(): Promise<void> {

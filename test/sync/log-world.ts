@@ -322,7 +322,7 @@ export class LogWorld {
     );
   }
 
-  /** What left the sight of a partner since a timestamp, by the departures of owners that were granted before. */
+  /** The records that a partner lost since a timestamp, by the departures of owners that were granted before. */
   #removedSince(one: Partner, since: string): string[] {
     const { catalog } = this.#state;
     const visible = this.#visible(one);

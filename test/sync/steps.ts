@@ -41,7 +41,7 @@ const change = fc.oneof(
   weighted(1, fc.record(type('prune', 'recover', 'roll back', 'replace the key'))),
 ); // prettier-ignore
 
-/** What lists and counts are filtered by. */
+/** The filters that lists and counts are requested with. */
 const FILTERS: Record<(typeof KINDS)[number], readonly Filters[]> = {
   contracts: [{}, { lead_entity: 'le_a' }, { coop: 'co_x,co_y' }, { supplier: 'sup_0' }, { q: 'text 1' }],
   suppliers: [{}, { state: 'PA' }, { q: 'supplier 2' }, { certifications: 'MBE' }],

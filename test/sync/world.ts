@@ -113,7 +113,7 @@ export class World {
   }
 }
 
-/** What `updated_at` is about. */
+/** The part of each record whose change changes `updated_at`. */
 const SHOWN = {
   contracts: (one: Contract, all: Records) => JSON.stringify({ ...servedContract(one, all), updated_at: '' }),
   suppliers: (one: Supplier, all: Records) => JSON.stringify({ ...servedSupplier(one, all, 'detail'), updated_at: '' }),

@@ -38,7 +38,7 @@ const CHANGED: ImportLines = {
   solicitations: [{ ...solicitation('sol_1', 1), title: 'A new title' }, otherSolicitation, solicitation('sol_3', 3)],
 };
 
-/** What the feed has after that, and whether as removed. The first contract embeds a renamed supplier. */
+/** The records in the feed after that, and whether as removed. The first contract embeds a renamed supplier. */
 const CHANGES = [
   ...['contracts ctr_1', 'contracts ctr_2 removed', 'contracts ctr_3', 'solicitations sol_1', 'solicitations sol_3'],
   ...['suppliers sup_1', 'suppliers sup_2'],

@@ -35,7 +35,7 @@ interface Block {
   readonly section: string;
   readonly language: string;
   readonly code: string;
-  /** What the block below shows as its output. */
+  /** The output that the block below shows; null if there is none. */
   readonly output: string | null;
 }
 

@@ -6,7 +6,7 @@ import type { IndexedKind, Kind } from '../../kinds.ts';
  */
 
 /**
- * What a partner can be granted, apart from everything: the owners of records. Each has
+ * The owners of records, which a partner can be granted apart from everything. Each has
  *
  * - `label` and `word`, its names in messages and on the command line;
  * - `grants`, the name of its grants in a `Scope`;
@@ -50,7 +50,7 @@ export type ByOwner<T> = Readonly<Record<GrantsName, T>>;
 export type Shown = 'own' | 'named' | 'itself';
 
 /**
- * What each grant shows of each kind; nothing of the kinds that it does not name. Null for kinds of which every partner
+ * The records of each kind that each grant shows: none if the grant is not listed. Null for kinds of which every partner
  * sees all records. A partner that is granted everything sees all records of all kinds. No partner sees drafts.
  */
 export const RULES = {

@@ -57,7 +57,7 @@ export async function serve(
   const { logger } = log;
   const admin = await openAdminPort(config, logger);
   try {
-    // Nothing is logged, created or changed by a start that fails.
+    // First, so that a start that fails logs, creates and changes nothing.
     await checkPort(config);
     logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
     const hasDemoKey = await prepareDatabase(config, demo, logger);

@@ -51,7 +51,7 @@ const MAX_QUOTE_LENGTH = 60;
 const MAX_TEXT_LENGTH = 200;
 
 /**
- * Parses a request's query. Nothing is ignored, guessed or coerced: a value has exactly one meaning or is rejected.
+ * Parses a request's query. It ignores, guesses and coerces nothing: a value has exactly one meaning or is rejected.
  *
  * @param url as the client sent it.
  * @throws ApiError 400 naming the first parameter that is unknown, repeated or malformed, and what is accepted.

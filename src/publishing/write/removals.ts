@@ -27,7 +27,7 @@ export interface RemovalOptions {
   allowRemovals?: boolean;
   /** Lets the import remove what partners are granted, and the last record that a partner sees. */
   allowLostAccess?: boolean;
-  /** Checks and counts, and writes nothing. What is not allowed is only noted. */
+  /** Checks and counts, and writes nothing. Removals that are not allowed are only noted. */
   dryRun?: boolean;
 }
 

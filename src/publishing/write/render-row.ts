@@ -88,7 +88,10 @@ function renderNamedRef(record: NamedRecord): NamedRefRow {
  */
 export const MAX_CONTRACT_BYTES = 2 * 1024 * 1024;
 
-/** The size that {@link MAX_CONTRACT_BYTES} limits, without rendering what it embeds. What is missing counts as nothing. */
+/**
+ * The size that {@link MAX_CONTRACT_BYTES} limits, without rendering what it embeds. A supplier or city service that does
+ * not exist adds nothing: `RecordWriter.check` reports it.
+ */
 export function contractBytes(
   record: RecordOf['contracts'],
   { named }: ReferenceData,

@@ -48,7 +48,7 @@ export async function findObstacle(): Promise<string | null> {
  */
 export class Host {
   readonly name: string;
-  /** What it has written. */
+  /** The folder to which it writes. */
   readonly folder: string;
   readonly #exited: Promise<unknown>;
   /** Its first process, by the id outside of it. */

@@ -4,7 +4,7 @@ import { Workspace } from '../../support/cluster/workspace.ts';
 import { makeBaseImages, readNpmrc } from './base-images.ts';
 import { Buildah } from './buildah.ts';
 
-/** What an image says about itself. */
+/** The configuration that an image carries. */
 interface ImageConfig {
   readonly User: string;
   readonly Env: readonly string[];

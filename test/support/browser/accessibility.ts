@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 
 const AXE = new URL('../../../tools/node_modules/axe-core/axe.min.js', import.meta.url);
 
-/** What axe-core returns, as far as it is used. */
+/** The part of the result of axe-core that is used. */
 interface AxeResults {
   readonly violations: readonly { readonly id: string; readonly nodes: readonly { readonly html: string }[] }[];
 }
@@ -46,5 +46,5 @@ export async function findViolationsOnAnyScreen(page: Page): Promise<Record<stri
   return { light, dark, phone: pixels > 0 ? [...phone, `${pixels} pixels wider than the screen`] : phone };
 }
 
-/** What `findViolationsOnAnyScreen` returns of a page without any. */
+/** The result of `findViolationsOnAnyScreen` for a page without violations. */
 export const NO_VIOLATIONS = { light: [], dark: [], phone: [] };

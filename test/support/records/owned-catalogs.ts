@@ -15,7 +15,7 @@ export const OWNED_PARTNERS: readonly PartnerSetup[] = [
 
 const leadEntity = fc.constantFrom('le_a', 'le_b', 'le_c');
 
-/** What owns each of eight contracts and six solicitations, and which suppliers there are; null for one that is missing. */
+/** The owners of each of eight contracts and six solicitations, and the suppliers; null for a record that is missing. */
 const owned = fc.record({
   contracts: fc.array(
     fc.option(
@@ -55,7 +55,7 @@ export function ownedCatalogs(count: number) {
   }));
 }
 
-/** What a partner sees of a catalog, by the model. */
+/** The records of a catalog that a partner sees, by the model. */
 export function visibleIn({ contracts, solicitations, suppliers }: OwnedCatalog, scope: ModelScope): Visible {
   const mapOf = (records: readonly { id: string }[]) =>
     new Map(records.map((record) => [record.id, { ...record, publishedAt: '2026-01-01T00:00:00.000Z' }]));

@@ -7,7 +7,7 @@ import { statementsOf, type GroupSchema } from '../../../src/database/migrations
 /** The migrations from this version to that one. */
 export const UPGRADE = ['access 10: notes on partners', 'catalog 10: notes on records'];
 
-/** What this version leaves in the ledger. */
+/** The schema numbers that this version leaves in the ledger. */
 export const CURRENT_NUMBERS = { catalog: SCHEMAS.catalog.number, access: SCHEMAS.access.number };
 
 /** The sources' command, since a bundled one has no module to change. */
