@@ -3,7 +3,7 @@ const MIN_TURNS_MS = 2;
 
 /**
  * Shares the event loop among partners. Each response is computed in turns of some milliseconds: a partner gets its next
- * turn after every other that waits, however many requests it has. Requests that arrived meanwhile are read before the next turns.
+ * turn after every other that waits, however many requests it has. New requests are read before the next turns.
  */
 export class FairScheduler<Partner> {
   /** The waiting jobs of each partner. The partner that gets the next turn comes first. */

@@ -54,7 +54,7 @@ export class Snapshots {
    * - An event before the one that is held, or of the same time, is taken from the primary only, and then always: a
    *   replica can lag behind, but what the primary lacks was lost.
    * - If only the scope changes again and again, the result is used, with the watermark of the scope that it was read for.
-   * - If the cursor's watermark is later than the snapshot, the primary is read. If it lacks those changes too, they were lost.
+   * - If the cursor's watermark is later than the snapshot, the primary is read. If that lacks it too, it was lost.
    *
    * @throws ApiError if the partner turns out to be suspended, deleted or limited to other kinds.
    */
