@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { forAllTests } from '../support/lifetimes.ts';
@@ -67,9 +68,17 @@ test.each<Case>([
       const before = await fetch(`${service.url}/v1/coops`, { headers });
       const since = before.headers.get('x-sync-watermark') ?? '';
       statements = 0;
-      beforeStatement = (number) => (number === attempt ? revoke(service.database, clock, 'a', GRANTS) : undefined);
+      let sent: ServerResponse | undefined;
+      service.app.server.once('request', (_, answer) => (sent = answer));
+      const { promise: received, resolve: receive } = Promise.withResolvers<unknown>();
+      beforeStatement = async (number) => {
+        if (number !== attempt) return;
+        // A later piece is cut, by a reset, which can overtake the head.
+        if (sent?.headersSent === true) await received;
+        await revoke(service.database, clock, 'a', GRANTS);
+      };
       const response = await fetch(service.url + path.replace('WATERMARK', since), { headers });
-      // A later piece is cut.
+      receive(null);
       const body = await response.text().catch(() => null);
       beforeStatement = () => undefined;
       if (statements < attempt) await revoke(service.database, clock, 'a', GRANTS);
