@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createTestDatabase } from '../support/database.ts';
 import { newFolder } from '../support/new-folder.ts';
-import { MAIN } from '../support/serving-process.ts';
+import { SOURCE_MAIN } from '../support/schema/later-version.ts';
 import { runPds, runPdsOf, runPdsThrough, type Outcome } from './run-pds.ts';
 
 /** Many processes, on a busy machine. */
@@ -216,7 +216,7 @@ test('a command that needs no database does not load what accesses it', async ()
   const NODE_OPTIONS = `--import data:text/javascript,${encodeURIComponent(LISTS_PACKAGES)}`;
   const settings = { NODE_OPTIONS, PDS_DATABASE_URL: `sqlite:${join(folder, 'pds.sqlite')}` };
   const loadedBy = async (...words: string[]): Promise<string[]> => {
-    const { stderr } = await runPdsOf(MAIN, words, settings);
+    const { stderr } = await runPdsOf(SOURCE_MAIN, words, settings);
     return (stderr.split('loaded: ')[1] ?? '')
       .split(' ')
       .filter((name) => ['commander', 'kysely', 'pg'].includes(name));

@@ -6,6 +6,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { MAIN } from '../commands/run-pds.ts';
 import { findCommands, ROOT, translate } from '../docs/documents.ts';
 import type { Workspace } from '../support/cluster/workspace.ts';
 import { findLastingPort } from '../support/free-port.ts';
@@ -37,7 +38,7 @@ export class DocumentShell {
       symlinkSync(join(ROOT, name), join(this.folder, name));
     symlinkSync(join(ROOT, 'sample'), join(this.folder, 'my-directory'));
     // npx looks for the package in the current folder, which has none here.
-    const npx = `#!/bin/sh\ntest "$1" = pds && shift && exec ${process.execPath} ${ROOT}/src/main.js "$@"\n`;
+    const npx = `#!/bin/sh\ntest "$1" = pds && shift && exec ${process.execPath} ${MAIN} "$@"\n`;
     writeFileSync(join(this.folder, 'bin', 'npx'), npx);
     chmodSync(join(this.folder, 'bin', 'npx'), 0o755);
     this.#settings = {

@@ -18,7 +18,8 @@ const CONTRACTS = 2_500;
 const DESCRIPTION_BYTES = 6_000;
 
 const clock = Date.now;
-const random = (): string => randomBytes(DESCRIPTION_BYTES).toString('base64');
+/** One word: thousands of words a record would take the index most of a minute. */
+const random = (): string => randomBytes(DESCRIPTION_BYTES).toString('hex');
 const idOf = (index: number): string => `ctr_${String(index).padStart(5, '0')}`;
 
 let port: number;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
+import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { databaseForEachTest, onServer } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { startServingOf, MAIN, type Serving } from '../support/serving-process.ts';
+import { startServingOf, type Serving } from '../support/serving-process.ts';
 import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import { change, makeLostChanges, makeOtherChanges } from './lost-changes.ts';
 

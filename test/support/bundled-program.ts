@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
  * Bundles `src/` and Kysely's 255 files for the commands that tests start, which then take 0.4 instead of 0.6 s of CPU time.
- * `test/operating` runs the sources themselves. `import.meta.url` still names the source file.
+ * `operating/documents.sqlite` also serves from the sources. `import.meta.url` still names the source file.
  *
  * @returns the teardown; nothing if another project of this run has bundled it.
  */

@@ -1,11 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import type { DatabaseConfig } from '../../src/config.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
+import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
 
-/** The command of this version. */
-export const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
 const ADMIN = /(?:administrators find .*|admin server) at http:\/\/127\.0\.0\.1:(\d+)/;

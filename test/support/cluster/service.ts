@@ -1,5 +1,6 @@
 import { findLastingPort } from '../free-port.ts';
-import { MAIN, startServingOf, type Serving } from '../serving-process.ts';
+import { MAIN } from '../../commands/run-pds.ts';
+import { startServingOf, type Serving } from '../serving-process.ts';
 import type { Workspace } from './workspace.ts';
 
 /** `pds serve` on its own port, stopped and started as an operator would. */
