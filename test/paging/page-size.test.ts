@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, test } from 'vitest';
+import type { Database } from '../../src/database/database.ts';
 import { MAX_PAGE_BYTES } from '../../src/paging/pages.ts';
 import { createTestApp } from '../http/test-app.ts';
 import { forAllTests } from '../support/lifetimes.ts';
@@ -47,20 +48,26 @@ beforeAll(async () => {
     },
     2,
   );
-  for (const [index, size] of CONTRACT_SIZES) await grow('contracts', idOf('ctr', index), size);
-  for (let index = 0; index < 60; index += 1) await grow('suppliers', idOf('sup', index), 0.25);
-  for (let index = 0; index < SOLICITATIONS; index += 1) {
-    if (isLate(index)) await grow('solicitations', idOf('sol', index), 1);
-  }
+  await changeStored(database, async ({ kysely }) => {
+    for (const [index, size] of CONTRACT_SIZES) await grow(kysely, 'contracts', idOf('ctr', index), size);
+    for (let index = 0; index < 60; index += 1) await grow(kysely, 'suppliers', idOf('sup', index), 0.25);
+    for (let index = 0; index < SOLICITATIONS; index += 1) {
+      if (isLate(index)) await grow(kysely, 'solicitations', idOf('sol', index), 1);
+    }
+  });
 }, 120_000);
 
 /** Enlarges a stored record to a size from before there were limits. */
-async function grow(table: 'contracts' | 'suppliers' | 'solicitations', id: string, megabytes: number): Promise<void> {
+async function grow(
+  kysely: Database['kysely'],
+  table: 'contracts' | 'suppliers' | 'solicitations',
+  id: string,
+  megabytes: number,
+): Promise<void> {
   const before = table === 'solicitations' ? '"title":"' : `"id":"${id}","name":"`;
-  await changeStored(service.database, ({ kysely }) =>
-    sql`update ${sql.table(`catalog.${table}`)}
-      set document = replace(document, ${before}, ${before + 'x'.repeat(megabytes * MB)})
-      where id = ${id}`.execute(kysely),
+  await sql`update ${sql.table(`catalog.${table}`)}
+    set document = replace(document, ${before}, ${before + 'x'.repeat(megabytes * MB)}) where id = ${id}`.execute(
+    kysely,
   );
 }
 
