@@ -138,6 +138,8 @@ export interface TextsToRead {
   readonly texts: RawBuilder<StoredText>;
   /** Whether SQLite's cross join returns them in this order by itself. Sorting would copy all texts. */
   readonly isInOrder?: boolean;
+  /** PostgreSQL only: the numbers of parts, in order, each of which `texts` reads as `parts.part`; one part without them. */
+  readonly parts?: RawBuilder<unknown>;
 }
 
 /** Texts, and a row that the same statement reads. */

@@ -3,7 +3,6 @@ import type { Snapshot } from '../access/snapshot.ts';
 import type { Engine, Query, Texts, TextsToRead } from '../database/database.ts';
 import { listedKeys, parameter } from '../database/statement.ts';
 import type { FoundRecords } from '../index/record-index.ts';
-import { BLOCK_SIZE } from '../index/position-set.ts';
 import type { ListedRecords, Listing } from './pages.ts';
 import type { Since } from './since.ts';
 
@@ -11,6 +10,12 @@ import type { Since } from './since.ts';
 
 /** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
 const ANY_SIZE = 2 ** 31 - 1;
+
+/** How many texts PostgreSQL joins to a row. */
+const TEXTS_PER_PART = 100;
+const partSize = sql.lit(TEXTS_PER_PART);
+/** Of a part, which has the number of its first. */
+const lastOfPart = sql`parts.part + ${sql.lit(TEXTS_PER_PART - 1)}`;
 
 export interface BatchRequest {
   readonly since: Since | null;
@@ -50,8 +55,8 @@ export async function readBatch(
   let found = positions;
   const length = Number(positions.at(-1)) - Number(positions[0]);
   // Records of other blocks can be in the range: then the number of texts differs. Records that are not served can be in
-  // it too, and reading many of them would block other requests.
-  const maxLength = records.isServed === null ? BLOCK_SIZE : 2 * positions.length;
+  // it too, and reading many of them would block other requests; and PostgreSQL looks up each part of it.
+  const maxLength = (records.isServed === null ? 8 : 2) * positions.length;
   const isInRange = isRange && length >= 0 && length < maxLength;
   // Texts of an equal share each fit together, which is known without adding up their sizes.
   const share = Math.floor(maxBytes / Math.max(1, positions.length));
@@ -90,17 +95,25 @@ export function batchQuery(engine: Engine, listed: ListedRecords, by: 'list' | '
   const stored = sql`${sql.table(`catalog.${table}`)} as record`;
   const columns = sql`${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at`;
   const fits = sql`${bytes} <= ${parameter('bytes')}`;
+  const isPostgres = engine === 'postgres';
   if (by === 'list') {
+    const keys = sql`${parameter('found')}::${sql.raw(typeOf(listed))}[]`;
+    const part = isPostgres
+      ? sql`unnest((${keys})[parts.part : ${lastOfPart}]) with ordinality as listed (value, ordinal)`
+      : listedKeys(engine, 'found', typeOf(listed), 'listed');
     // A cross join, since SQLite joins it in this order: its own choice was to scan the whole table if the key was text.
     const texts: TextsToRead['texts'] = sql`select listed.ordinal, ${columns}
-      from ${listedKeys(engine, 'found', typeOf(listed), 'listed')} cross join ${stored}
+      from ${part} cross join ${stored}
       where ${foundColumn(listed)} = listed.value and ${fits}`;
-    return { texts, isInOrder: true };
+    return { texts, isInOrder: true, parts: sql`generate_series(1, cardinality(${keys}), ${partSize})` };
   }
   const served = isServed === null ? sql`` : sql` and ${isServed}`;
+  const [first, last] = [parameter('first'), parameter('last')];
+  const range = isPostgres ? sql`parts.part and least(${lastOfPart}, ${last}::bigint)` : sql`${first} and ${last}`;
   return {
     texts: sql`select record.position as ordinal, ${columns} from ${stored}
-      where record.position between ${parameter('first')} and ${parameter('last')}${served} and ${fits}`,
+      where record.position between ${range}${served} and ${fits}`,
+    parts: sql`generate_series(${first}::bigint, ${last}::bigint, ${partSize})`,
   };
 }
 
