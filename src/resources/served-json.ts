@@ -13,11 +13,11 @@ export function withUpdatedAt(
   release: string,
   isOpen: RawBuilder<SqlBool> | null = null,
 ): RawBuilder<string> {
-  // As few pieces as possible: each concatenation copies everything before it.
+  // In parentheses, and as few pieces as possible: each concatenation copies everything before it.
   const updatedAt =
     isOpen === null
       ? sql`',"updated_at":"'`
       : sql`case when ${isOpen} then ',"is_open":true,"updated_at":"' else ',"is_open":false,"updated_at":"' end`;
-  return sql<string>`${document} || ${updatedAt} || coalesce(record.updated_at,
-    (select at from catalog.releases where number = ${sql.ref(`record.${release}`)})) || '"}'`;
+  return sql<string>`${document} || (${updatedAt} || coalesce(record.updated_at,
+    (select at from catalog.releases where number = ${sql.ref(`record.${release}`)})) || '"}')`;
 }
