@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { sql, type Expression, type Kysely, type RawBuilder, type SqlBool } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import type { Database, Engine, ParameterValues } from './database.ts';
+import type { Database, Engine, ParameterValues, TextsToRead } from './database.ts';
 import type { Tables } from './tables.ts';
 
 /** A server uses fewer. Each PostgreSQL connection caches them too. */
@@ -30,6 +30,30 @@ export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint'
   return engine === 'postgres'
     ? sql`unnest(${parameter(name)}::${sql.raw(type)}[]) with ordinality as ${sql.ref(alias)} (value, ordinal)`
     : sql`(select value, key as ordinal from json_each(${parameter(name)})) as ${sql.ref(alias)}`;
+}
+
+/** How many texts PostgreSQL joins to a row. */
+const TEXTS_PER_PART = 100;
+const partSize = sql.lit(TEXTS_PER_PART);
+/** Of a part, which has the number of its first. */
+const lastOfPart = sql`parts.part + ${sql.lit(TEXTS_PER_PART - 1)}`;
+
+type InParts<Name extends string> = Record<Name, RawBuilder<unknown>> & Pick<TextsToRead, 'parts'>;
+
+/** `listedKeys` in parts; see `TextsToRead`. */
+export function keysInParts(engine: Engine, name: string, type: 'text' | 'bigint', alias: string): InParts<'keys'> {
+  if (engine === 'sqlite') return { keys: listedKeys(engine, name, type, alias) };
+  const list = sql`${parameter(name)}::${sql.raw(type)}[]`;
+  const keys = sql`unnest((${list})[parts.part : ${lastOfPart}]) with ordinality as ${sql.ref(alias)} (value, ordinal)`;
+  return { keys, parts: sql`generate_series(1, cardinality(${list}), ${partSize})` };
+}
+
+/** The range after `between`, in parts; see `TextsToRead`. */
+export function rangeInParts(engine: Engine, first: string, last: string): InParts<'range'> {
+  const [from, to] = [parameter(first), parameter(last)];
+  if (engine === 'sqlite') return { range: sql`${from} and ${to}` };
+  const range = sql`parts.part and least(${lastOfPart}, ${to}::bigint)`;
+  return { range, parts: sql`generate_series(${from}::bigint, ${to}::bigint, ${partSize})` };
 }
 
 /** A JSON list of lists as a table: the elements of each inner list become columns of these names and types. */

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Snapshot } from '../access/snapshot.ts';
 import type { Engine, Query, Texts, TextsToRead } from '../database/database.ts';
-import { listedKeys, parameter } from '../database/statement.ts';
+import { keysInParts, listedKeys, parameter, rangeInParts } from '../database/statement.ts';
 import type { FoundRecords } from '../index/record-index.ts';
 import type { ListedRecords, Listing } from './pages.ts';
 import type { Since } from './since.ts';
@@ -10,12 +10,6 @@ import type { Since } from './since.ts';
 
 /** More than a text can have: the largest integer of a comparison with `octet_length` on PostgreSQL. */
 const ANY_SIZE = 2 ** 31 - 1;
-
-/** How many texts PostgreSQL joins to a row. */
-const TEXTS_PER_PART = 100;
-const partSize = sql.lit(TEXTS_PER_PART);
-/** Of a part, which has the number of its first. */
-const lastOfPart = sql`parts.part + ${sql.lit(TEXTS_PER_PART - 1)}`;
 
 export interface BatchRequest {
   readonly since: Since | null;
@@ -95,25 +89,19 @@ export function batchQuery(engine: Engine, listed: ListedRecords, by: 'list' | '
   const stored = sql`${sql.table(`catalog.${table}`)} as record`;
   const columns = sql`${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at`;
   const fits = sql`${bytes} <= ${parameter('bytes')}`;
-  const isPostgres = engine === 'postgres';
   if (by === 'list') {
-    const keys = sql`${parameter('found')}::${sql.raw(typeOf(listed))}[]`;
-    const part = isPostgres
-      ? sql`unnest((${keys})[parts.part : ${lastOfPart}]) with ordinality as listed (value, ordinal)`
-      : listedKeys(engine, 'found', typeOf(listed), 'listed');
+    const { keys, ...parts } = keysInParts(engine, 'found', typeOf(listed), 'listed');
     // A cross join, since SQLite joins it in this order: its own choice was to scan the whole table if the key was text.
-    const texts: TextsToRead['texts'] = sql`select listed.ordinal, ${columns}
-      from ${part} cross join ${stored}
+    const texts: TextsToRead['texts'] = sql`select listed.ordinal, ${columns} from ${keys} cross join ${stored}
       where ${foundColumn(listed)} = listed.value and ${fits}`;
-    return { texts, isInOrder: true, parts: sql`generate_series(1, cardinality(${keys}), ${partSize})` };
+    return { texts, isInOrder: true, ...parts };
   }
+  const { range, ...parts } = rangeInParts(engine, 'first', 'last');
   const served = isServed === null ? sql`` : sql` and ${isServed}`;
-  const [first, last] = [parameter('first'), parameter('last')];
-  const range = isPostgres ? sql`parts.part and least(${lastOfPart}, ${last}::bigint)` : sql`${first} and ${last}`;
   return {
     texts: sql`select record.position as ordinal, ${columns} from ${stored}
       where record.position between ${range}${served} and ${fits}`,
-    parts: sql`generate_series(${first}::bigint, ${last}::bigint, ${partSize})`,
+    ...parts,
   };
 }
 
