@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import type { Partner, Scope } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
@@ -12,7 +13,8 @@ import type { Batch } from './batch.ts';
 /** A stream is read in pieces, each from one snapshot. Other requests are served in between. */
 export const FIRST_PIECE_RECORDS = 100;
 const MAX_PIECE_RECORDS = 1_000;
-const USUAL_PIECE_BYTES = 512 * 1024;
+/** A stream of pieces of 512 KiB takes twice the CPU time on SQLite, and half as much again on PostgreSQL. */
+const USUAL_PIECE_BYTES = 256 * 1024;
 /** With one being sent, one waiting, one read ahead, and one as CSV, a slow reader holds less than 8 MiB. */
 export const MAX_PIECE_BYTES = 2 * 1024 * 1024;
 
@@ -76,6 +78,8 @@ export async function* readPieces<P extends Piece>(
     const next = hasMore ? readNext(continuation) : null;
     // Reported when it is awaited.
     next?.catch(() => undefined);
+    // The database works on the next statement while this piece is written.
+    if (next !== null) await setImmediate();
     yield piece;
     if (next === null) return;
     piece = await next;
