@@ -139,7 +139,7 @@ class KindVerification {
       this.#records += rows.length;
       await this.#onBatch(rows.length);
     }
-    await this.#compare(block.number, builder.buildStored(), [from, to]);
+    await this.#compare(block.number, [...builder.buildStored()].flat(), [from, to]);
   }
 
   async #compare(block: number, entries: readonly StoredEntry[], [from, to]: Part): Promise<void> {

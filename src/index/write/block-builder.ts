@@ -9,6 +9,9 @@ import { MAX_RECORD_BYTES, termsOfWord, wordsOf } from '../words.ts';
 /** Record-term pairs per chunk of memory. */
 const CHUNK_PAIRS = 262_144;
 
+/** The rows of a large block take several times the memory of these. */
+const PIECE_ROWS = 4_096;
+
 /** A row of the index: the positions in a block of the records that have a term. */
 export interface IndexEntry {
   readonly term: string;
@@ -64,13 +67,22 @@ export class BlockBuilder {
     }
   }
 
-  /** Like {@link build}, encoded. */
-  buildStored(): StoredEntry[] {
-    return this.build().map(({ term, set }) => ({ term, bits: encodeSet(set) }));
-  }
-
   /** Returns the rows in bytewise order of terms, as both databases sort them, and empties the builder. */
   build(): IndexEntry[] {
+    return [...this.#buildPieces()].flat();
+  }
+
+  /** Yields the rows of {@link build} in pieces, encoded. */
+  *buildStored(): Generator<StoredEntry[], undefined> {
+    for (const entries of this.#buildPieces()) {
+      // One buffer: a message between threads contains the whole buffer of each array, once.
+      const bytes = Buffer.concat(entries.map(({ set }) => encodeSet(set)));
+      let end = 0;
+      yield entries.map(({ term, set }) => ({ term, bits: bytes.subarray(end, (end += set.byteLength)) }));
+    }
+  }
+
+  *#buildPieces(): Generator<IndexEntry[]> {
     const terms = [...this.#termIds.keys()];
     const sets = this.#positionsByTerm(terms.length).map((positions) =>
       positions.length === 0 ? [] : [setOf(positions)],
@@ -79,14 +91,16 @@ export class BlockBuilder {
       const [set] = sets[id] ?? [];
       if (set !== undefined) for (const other of derived) sets[other]?.push(set);
     }
-    const entries = terms
-      .flatMap((term, id) => (sets[id]?.length === 0 ? [] : [{ term, set: unionOf(sets[id] ?? []) }]))
+    const filled = terms
+      .flatMap((term, id) => (sets[id]?.length === 0 ? [] : [{ term, id }]))
       .sort((one, other) => compareBytewise(one.term, other.term));
     this.#pairs = 0;
     this.#termIds.clear();
     this.#words.clear();
     this.#lastPositions.length = 0;
-    return entries;
+    for (let start = 0; start < filled.length; start += PIECE_ROWS) {
+      yield filled.slice(start, start + PIECE_ROWS).map(({ term, id }) => ({ term, set: unionOf(sets[id] ?? []) }));
+    }
   }
 
   #addId(id: number, position: number): void {

@@ -1,17 +1,20 @@
 import { parentPort } from 'node:worker_threads';
 import type { IndexedKind } from '../../kinds.ts';
 import type { StoredRow } from '../terms.ts';
-import { BlockBuilder } from './block-builder.ts';
+import { BlockBuilder, type StoredEntry } from './block-builder.ts';
 
 /* Entry point of a worker thread that computes the rows of blocks; see `build-blocks.ts`. */
 
-/** A message to the thread: a batch of records, or the end of the block, to which it responds with the block's rows. */
-export type BuilderMessage =
-  { readonly kind: IndexedKind; readonly rows: readonly StoredRow[IndexedKind][] } | 'complete';
+/** A message to the thread: a batch of the block's records, or a request for the next of its rows; null after the last. */
+export type BuilderMessage = { readonly kind: IndexedKind; readonly rows: readonly StoredRow[IndexedKind][] } | 'next';
 
 const builder = new BlockBuilder();
+let pieces: ReturnType<BlockBuilder['buildStored']> | null = null;
 
 parentPort?.on('message', (message: BuilderMessage) => {
-  if (message !== 'complete') builder.addRecords(message.kind, message.rows);
-  parentPort?.postMessage(message === 'complete' ? builder.buildStored() : null);
+  let piece: StoredEntry[] | null = null;
+  if (message === 'next') piece = (pieces ??= builder.buildStored()).next().value ?? null;
+  else builder.addRecords(message.kind, message.rows);
+  if (piece === null) pieces = null;
+  parentPort?.postMessage(piece);
 });

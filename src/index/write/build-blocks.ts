@@ -19,8 +19,8 @@ export interface BlockOfKind {
 
 interface BlockBuild {
   addRecords(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): void | Promise<void>;
-  /** Returns the block's rows. Records added from now on belong to another block. */
-  buildStored(): readonly StoredEntry[] | Promise<readonly StoredEntry[]>;
+  /** Yields the block's rows in pieces. Records added after the last belong to another block. */
+  buildStored(): Iterable<readonly StoredEntry[]> | AsyncIterable<readonly StoredEntry[]>;
   close?(): Promise<void>;
 }
 
@@ -42,9 +42,11 @@ export async function buildBlocks(
         await build.addRecords(kind, rows);
         await pause(rows.length);
       }
-      const rows = (await build.buildStored()).map(({ term, bits }) => storedSet(kind, block, term, bits));
       await sql`delete from ${sql.table(`catalog.${kind}_index`)} where block = ${block}`.execute(database.kysely);
-      await insertRows(database, indexTable(kind), rows);
+      for await (const entries of build.buildStored()) {
+        const rows = entries.map(({ term, bits }) => storedSet(kind, block, term, bits));
+        await insertRows(database, indexTable(kind), rows);
+      }
     }
   };
   const ended = await Promise.allSettled(
@@ -61,7 +63,7 @@ export async function buildBlocks(
   for (const end of ended) if (end.status === 'rejected') throw end.reason;
 }
 
-/** The rows of a block that was completed; null for a batch. */
+/** Some rows of a block; null after its last, and for a batch. */
 type ThreadResponse = readonly StoredEntry[] | null;
 
 class BuilderThread implements BlockBuild {
@@ -69,7 +71,7 @@ class BuilderThread implements BlockBuild {
     // Its results are short-lived: a small heap collected often is as fast, at half the memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
   });
-  /** Pending responses to batches, and to `complete`. */
+  /** Pending responses to batches, and to `next`. */
   #waiting: PromiseWithResolvers<ThreadResponse>[] = [];
   #failure: Error | null = null;
 
@@ -88,10 +90,13 @@ class BuilderThread implements BlockBuild {
     await earlier;
   }
 
-  async buildStored(): Promise<readonly StoredEntry[]> {
-    const built = await this.#post('complete');
-    if (built === null) throw new Error('a thread completed no block');
-    return built;
+  async *buildStored(): AsyncGenerator<readonly StoredEntry[]> {
+    let next = this.#post('next');
+    for (let piece = await next; piece !== null; piece = await next) {
+      // The thread builds the next piece while this one is written.
+      next = this.#post('next');
+      yield piece;
+    }
   }
 
   async close(): Promise<void> {
