@@ -104,6 +104,35 @@ async function changeRecords(
 ): Promise<{ result: Omit<ImportReport, 'timestamp'>; event: CatalogEvent | null }> {
   await refuseOtherFormats(sources);
   const context = await createImportContext(database, known, options);
+  const result = await writeRecords(context, sources, options);
+  const { kinds, rerendered } = result;
+  const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
+  if (!isChanged || options.dryRun === true) return { result, event: null };
+  const rebuilt: BlockOfKind[] = [];
+  for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
+  await buildBlocks(database, rebuilt, context.pause);
+  await pruneDepartures(context, known.oldest);
+  const after = await settleUpdatedAt(context, options.clock);
+  const details = {
+    directory: options.directory,
+    ...(options.replace === true && { replace: true }),
+    kinds: countsThatAreNotZero(kinds),
+    rendered_anew: rerendered,
+    ...(context.departures.written + context.departures.deleted > 0 && { departures: context.departures }),
+  };
+  const complete: CatalogEvent['complete'] = async (transaction, at) => {
+    const entry = { action: 'import', details: { ...details, published_at: at } };
+    await writeAuditEntry(transaction, options.clock, entry);
+  };
+  return { result, event: { what: 'release', after, complete } };
+}
+
+/** A function of its own, so that the keys and lines of the sources are not in memory while the index is built. */
+async function writeRecords(
+  context: ImportContext,
+  sources: readonly Source[],
+  options: PublishOptions,
+): Promise<Omit<ImportReport, 'timestamp'>> {
   const notes: string[] = [];
   const published = new Map<Kind, ImportedKind>();
   for (const kind of KINDS) {
@@ -137,26 +166,7 @@ async function changeRecords(
     notes.push(`locations that are not of the form "City, ST", and give no state: ${context.locationsWithoutState}`);
   }
   const kinds: ImportReport['kinds'] = Object.fromEntries([...published].map(([kind, { counts }]) => [kind, counts]));
-  const isChanged = changesIn(Object.values(kinds)) + rerendered > 0;
-  const result = { kinds, rerendered, losses, notes };
-  if (!isChanged || options.dryRun === true) return { result, event: null };
-  const rebuilt: BlockOfKind[] = [];
-  for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
-  await buildBlocks(database, rebuilt, context.pause);
-  await pruneDepartures(context, known.oldest);
-  const after = await settleUpdatedAt(context, options.clock);
-  const details = {
-    directory: options.directory,
-    ...(options.replace === true && { replace: true }),
-    kinds: countsThatAreNotZero(kinds),
-    rendered_anew: rerendered,
-    ...(context.departures.written + context.departures.deleted > 0 && { departures: context.departures }),
-  };
-  const complete: CatalogEvent['complete'] = async (transaction, at) => {
-    const entry = { action: 'import', details: { ...details, published_at: at } };
-    await writeAuditEntry(transaction, options.clock, entry);
-  };
-  return { result, event: { what: 'release', after, complete } };
+  return { kinds, rerendered, losses, notes };
 }
 
 function countsThatAreNotZero(kinds: ImportReport['kinds']): Record<string, Partial<Counts>> {
