@@ -43,7 +43,8 @@ export async function updateSupplierVisibility(context: ImportContext): Promise<
       left join catalog.suppliers as supplier on supplier.id = pair.supplier_id`.execute(kysely);
     const rows = added.map(({ owner: id, supplier_id }) => ({ [column]: id, supplier_id, since_release: release }));
     await insertRows(database, table, rows);
-    await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
+    if (removed.length > 0)
+      await sql`delete from ${path} where (${owner}, supplier_id) in (${stored} except ${named})`.execute(kysely);
     const departed = removed.map((pair) => ({ id: pair.supplier_id, owner: ownerKey(ownerKind, pair.owner) }));
     await recordDepartures(context, 'suppliers', departed);
     const termsOf = (path: Omit<Path, 'position'>): string[] =>
