@@ -6,8 +6,8 @@ import { MAX_RECORD_BYTES, termsOfWord, wordsOf } from '../words.ts';
 
 /* Runs in worker threads too: it imports no database code, so that they start quickly. */
 
-/** Record-term pairs per chunk of memory. */
-const CHUNK_PAIRS = 262_144;
+/** Record-term pairs per chunk of memory, which is zeroed: an import of a few records fills one or two. */
+const CHUNK_PAIRS = 16_384;
 
 /** The rows of a large block take several times the memory of these. */
 const PIECE_ROWS = 4_096;
