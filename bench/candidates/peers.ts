@@ -22,8 +22,13 @@ export const PEERS_FOLDER = fileURLToPath(new URL('../peers/', import.meta.url))
 export async function installPeers(): Promise<void> {
   if (existsSync(join(PEERS_FOLDER, 'node_modules', '.package-lock.json'))) return;
   note('installing the peers; this takes some minutes');
+  await installPackages(PEERS_FOLDER);
+}
+
+/** Installs the packages of a folder by its lock file. @throws Error with npm's output if it fails. */
+export async function installPackages(folder: string, ...options: string[]): Promise<void> {
   const env = { ...process.env, PATH: pathWithoutPackages() };
-  await promisify(execFile)('npm', ['ci'], { cwd: PEERS_FOLDER, env });
+  await promisify(execFile)('npm', ['ci', ...options], { cwd: folder, env });
 }
 
 /** The system's Node.js, for which npm builds native modules; the current one if there is none. */

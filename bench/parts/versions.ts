@@ -1,6 +1,7 @@
-import { join } from 'node:path';
-import { mkdirSync } from 'node:fs';
-import { takeOutVersionBefore, VERSION_BEFORE } from '../../test/upgrade/version-before.ts';
+import { dirname, join } from 'node:path';
+import { mkdirSync, rmSync } from 'node:fs';
+import { takeOutVersionBefore } from '../../test/upgrade/version-before.ts';
+import { installPackages } from '../candidates/peers.ts';
 import { SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
 import { readAllPages } from '../load/clients.ts';
 import { databaseUrl, dropDatabase, emptyDatabase, type Engine } from '../market/databases.ts';
@@ -19,9 +20,11 @@ import {
 import { measureThroughput, type Work } from '../measure/throughput.ts';
 import { FIRST_IMPORT } from './import.ts';
 
-/** The name of the version before, on the engine of this service. */
-export const beforeOf = (service: string): string =>
-  service.replace('this service', `version ${VERSION_BEFORE.version}`);
+/** The last version before the catalog became a file, with many more names for the state of the database. */
+const EARLIER = { version: '1.3.0', commit: '9ca1fcd69824e044d06c12ef59b568de791a6021' };
+
+/** The name of the earlier version on the engine of this service. */
+export const earlierOf = (service: string): string => service.replace('this service', `version ${EARLIER.version}`);
 
 /** A walk takes seconds. */
 const MAX_WALK_SECONDS = 600;
@@ -35,15 +38,19 @@ interface Version {
 
 export const versions: Part = {
   name: 'versions',
-  title: 'This version and the one before',
+  title: 'This version and an earlier one',
   async run(context) {
-    const folder = join(context.scratch, 'version-before');
+    const folder = join(context.scratch, 'earlier');
     mkdirSync(folder);
-    const before = takeOutVersionBefore(folder);
+    const earlier = takeOutVersionBefore(folder, EARLIER);
+    // It has other dependencies than this version.
+    const checkout = join(dirname(earlier), '..');
+    rmSync(join(checkout, 'node_modules'));
+    await installPackages(checkout, '--omit=dev', '--ignore-scripts');
     await context.stopServers();
     for (const engine of context.settings.engines) {
       const both = [
-        await importWith(context, engine, beforeOf(SERVICE_NAMES[engine]), before, 'pds_version_before'),
+        await importWith(context, engine, earlierOf(SERVICE_NAMES[engine]), earlier, 'pds_version_earlier'),
         await importWith(context, engine, SERVICE_NAMES[engine], MAIN, 'pds_version_now'),
       ];
       for (let round = 0; round < fewRounds(context.settings); round++)
@@ -54,7 +61,7 @@ export const versions: Part = {
         for (const work of worksOf(context)) await measureThroughput(context, { ...work, candidates: services });
       } finally {
         for (const service of services) await service.stop();
-        for (const name of ['pds_version_before', 'pds_version_now']) await dropDatabase(context, engine, name);
+        for (const name of ['pds_version_earlier', 'pds_version_now']) await dropDatabase(context, engine, name);
       }
     }
   },

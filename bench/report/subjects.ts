@@ -2,7 +2,7 @@ import { COPY, FIRST_COPY, mirrorOf, PAGES, STREAM } from '../parts/copies.ts';
 import { FIRST_IMPORT } from '../parts/import.ts';
 import { AGAIN } from '../parts/latency.ts';
 import { AFTER_PAGES } from '../parts/memory.ts';
-import { beforeOf } from '../parts/versions.ts';
+import { earlierOf } from '../parts/versions.ts';
 import { ALONE } from '../parts/waits.ts';
 import { isService } from './comparison.ts';
 import type { Subject } from './subject.ts';
@@ -11,12 +11,12 @@ const TIME: Subject['columns'] = ['p99 ms', 'p50 ms'];
 const DUTIES = 'this service also checks keys, scopes and limits, signs cursors, tags responses and logs';
 const RENDERED = 'records are rendered when they are imported, and one index finds those of a page';
 
-/** The version before, on the same engine. */
+/** The earlier version, on the same engine. */
 const VERSIONS: NonNullable<Subject['rows']> = {
   us: 'this version',
   isPair: (ours, rival) =>
-    isService(ours.candidate) && ours.work === rival.work && rival.candidate === beforeOf(ours.candidate),
-  labelOf: () => 'the version before',
+    isService(ours.candidate) && ours.work === rival.work && rival.candidate === earlierOf(ours.candidate),
+  labelOf: () => 'the earlier version',
 };
 
 export const SUBJECTS: readonly Subject[] = [
@@ -155,7 +155,7 @@ export const SUBJECTS: readonly Subject[] = [
     whyAhead: 'only lines that changed are checked, rendered and indexed',
   },
   {
-    title: 'This version and the one before: requests',
+    title: 'This version and an earlier one: requests',
     part: 'versions',
     columns: ['requests/s', 'CPU µs'],
     better: 'more',
@@ -163,7 +163,7 @@ export const SUBJECTS: readonly Subject[] = [
     whyBehind: 'a repeated request takes the steps of every other, and no longer a path of its own',
   },
   {
-    title: 'This version and the one before: import, start, walk',
+    title: 'This version and an earlier one: import, start, walk',
     part: 'versions',
     columns: ['s'],
     better: 'less',

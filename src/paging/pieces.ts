@@ -78,8 +78,8 @@ export async function* readPieces<P extends Piece>(
     const next = hasMore ? readNext(continuation) : null;
     // Reported when it is awaited.
     next?.catch(() => undefined);
-    // The database works on the next statement while this piece is written.
-    if (next !== null) await setImmediate();
+    // The database works on the next statement while this piece is written. The first does not wait: see `sendStream`.
+    if (next !== null && piece !== first) await setImmediate();
     yield piece;
     if (next === null) return;
     piece = await next;

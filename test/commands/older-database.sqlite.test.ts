@@ -18,12 +18,18 @@ import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { printedBy } from '../support/printed.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
-import { becomeLaterVersion, CURRENT_NUMBERS, LATER_SETTINGS, UPGRADE } from '../support/schema/later-version.ts';
+import {
+  becomeLaterVersion,
+  CURRENT_NUMBERS,
+  LATER_SETTINGS,
+  SOURCE_MAIN,
+  UPGRADE,
+} from '../support/schema/later-version.ts';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { newFolder } from '../support/new-folder.ts';
-import { startServing } from '../support/serving-process.ts';
+import { startServingOf } from '../support/serving-process.ts';
 import { callPds, commandsOf } from './call-pds.ts';
-import { runPds } from './run-pds.ts';
+import { databaseUrlOf, runPds } from './run-pds.ts';
 
 /** The commands that refuse a database of the version before, with arguments. This process is the version after this one. */
 const REFUSED = [
@@ -210,11 +216,12 @@ test('a start backs up an older database, and logs where; one that fails on its 
   await using taken = createServer().listen(0, '127.0.0.1');
   await once(taken, 'listening');
   const port = String((taken.address() as AddressInfo).port);
-  const failing = startServing(config, { ...LATER_SETTINGS, PDS_PORT: port });
+  const later = { PDS_DATABASE_URL: databaseUrlOf(config), PDS_ADMIN_PORT: '0', ...LATER_SETTINGS };
+  const failing = startServingOf(SOURCE_MAIN, { ...later, PDS_PORT: port });
   expect(await failing.exited).toEqual([1, null]);
   expect(backupsIn(folder)).toEqual([]);
 
-  const serving = startServing(config, LATER_SETTINGS);
+  const serving = startServingOf(SOURCE_MAIN, later);
   await serving.port();
   const [backup] = backupsIn(folder);
   expect(serving.output()).toContain(join(folder, backup ?? ''));

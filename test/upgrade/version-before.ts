@@ -8,18 +8,17 @@ import { fileURLToPath } from 'node:url';
  * put its commit here: `git rev-parse <the commit that changed "version" in package.json to it, or a later one of the
  * same version>`.
  */
-export const VERSION_BEFORE = { version: '2.0.0', commit: 'b9764dedc2bd3193aadc055b86b08b8dc7703beb' };
+export const VERSION_BEFORE = { version: '2.1.0', commit: 'f97db6b345d272455c5d0ff0406a3c1c954e8ec1' };
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
 /**
- * Extracts that version from git, with the dependencies installed here.
+ * Extracts a version, by default that one, from git, with the dependencies installed here.
  *
  * @returns its command, as `src/main.js` is this version's.
  * @throws Error if this clone does not contain it.
  */
-export function takeOutVersionBefore(folder: string): string {
-  const { version, commit } = VERSION_BEFORE;
+export function takeOutVersionBefore(folder: string, { version, commit } = VERSION_BEFORE): string {
   const tree = join(folder, version);
   mkdirSync(tree, { recursive: true });
   let archive: Buffer;
