@@ -145,13 +145,14 @@ async function underLoad(work: () => Promise<unknown>): Promise<Load> {
   return { requests, failures };
 }
 
-/** The commands in the last column of a row of the guide's table of failures. */
-function findCommandsOfRow(what: string): string[] {
-  const row = readDocument(GUIDE)
-    .split('\n')
-    .find((line) => line.startsWith('|') && line.includes(what));
-  const [cell = ''] = row?.split('|').slice(3) ?? [];
-  return [...cell.matchAll(/`([^`]+)`/g)].map(([, command = '']) => command);
+/** The commands of an item of the guide's list of failures. */
+function findCommandsFor(failure: string): string[] {
+  const [, item = ''] = readDocument(GUIDE).split(`\n- **${failure}:**`);
+  const [text = ''] = item.split(/\n(?:- |\n)/);
+  const quoted = [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code);
+  const commands = quoted.filter((code) => code.includes(' '));
+  expect(commands, failure).not.toEqual([]);
+  return commands;
 }
 
 describe("the guide's commands, on three hosts", () => {
@@ -220,7 +221,7 @@ describe("the guide's commands, on three hosts", () => {
       const first = await Promise.all(Array.from({ length: 9 }, get));
       expect(first.filter((ms) => ms > 6_500)).toHaveLength(3);
       for (const endMs = performance.now() + 3_000; performance.now() < endMs;) expect(await get()).toBeLessThan(3_000);
-      const [look = '', restart = ''] = findCommandsOfRow('a service hangs');
+      const [look = '', restart = ''] = findCommandsFor('A service hangs');
       // curl's code of a time-out.
       expect((await hosts.front.attempt(look)).code).toBe(28);
       await hostOf(2).shell(`${restart}\nuntil curl -fs http://10.0.0.12:8081/readyz; do sleep 1; done`);
@@ -244,7 +245,7 @@ describe("the guide's commands, on three hosts", () => {
       await hostOf(3).shell(`${all}kill -STOP $all`);
       await expect.poll(uncached, { timeout: 30_000 }).toBe('500');
       // One that hangs otherwise is killed after systemd's 90 seconds.
-      const [restart = ''] = findCommandsOfRow('HAProxy of one host hangs');
+      const [restart = ''] = findCommandsFor('HAProxy of one host hangs');
       await hostOf(3).shell(`${all}kill -CONT $all\n${restart}`);
       await expect.poll(uncached, { timeout: 30_000 }).toBe('200');
     },
