@@ -148,7 +148,7 @@ export function closes(comparison: 'at least' | 'at most', timestamp: string): C
   return { key: `${CLOSE_AT} ${comparison} ${timestamp}`, terms: [], comparison: value };
 }
 
-/** Matches solicitations open for bidding at a timestamp, or the others; `notOpen` are the statuses besides `open`. */
+/** Matches solicitations that accept bids at a timestamp, or all others. `notOpen` has the statuses other than `open`. */
 export function areOpen(isOpen: boolean, now: string, notOpen: readonly string[]): Condition[] {
   if (!isOpen) {
     const { terms } = hasAny('status', notOpen);

@@ -49,7 +49,7 @@ export async function readBatch(
   let found = positions;
   const length = Number(positions.at(-1)) - Number(positions[0]);
   // Records of other blocks can be in the range: then the number of texts differs. Records that are not served can be in
-  // it too, and reading many of them would block other requests; and PostgreSQL looks up each part of it.
+  // it too: reading many would block other requests. PostgreSQL also looks up each hundred positions of it.
   const maxLength = (records.isServed === null ? 8 : 2) * positions.length;
   const isInRange = isRange && length >= 0 && length < maxLength;
   // Texts of an equal share each fit together, which is known without adding up their sizes.
