@@ -1,4 +1,4 @@
-import { statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { SERVICE_NAMES } from '../candidates/service.ts';
 import { movedDeadlines, newRecords, writeChanges } from '../market/changes.ts';
@@ -18,7 +18,7 @@ const FEW = 1_000;
 
 export const importing: Part = {
   name: 'import',
-  title: 'Import: first, unchanged, few new or changed records',
+  title: 'Import: first, unchanged, few new or changed records; and what undoes it',
   needsMarket: false,
   async run(context) {
     const { folder, scratch, settings, size } = context;
@@ -37,13 +37,33 @@ export const importing: Part = {
       await measureImport(context, engine, 'the same files again', data);
       await measureImport(context, engine, `${few} new records, spread over all`, added);
       await measureImport(context, engine, `${few} changed deadlines`, moved);
+      await measureCommands(context, engine);
       await dropDatabase(context, engine, DATABASE);
     }
   },
 };
 
-async function measureImport(context: BaseContext, engine: Engine, work: string, source: string): Promise<void> {
-  const { seconds, peakMegabytes } = await runPds(databaseUrl(context, engine, DATABASE), ['import', source]);
+function measureImport(context: BaseContext, engine: Engine, work: string, source: string): Promise<void> {
+  return measureCommand(context, engine, work, ['import', source]);
+}
+
+/** On PostgreSQL its own tools make backups, and an import of an export goes back. */
+async function measureCommands(context: BaseContext, engine: Engine): Promise<void> {
+  const [backup, exported] = [join(context.scratch, 'backup'), join(context.scratch, 'exported')];
+  if (engine === 'sqlite') {
+    // A restore refuses a database without partners.
+    await runPds(databaseUrl(context, engine, DATABASE), ['partner', 'create', 'bench', '--everything']);
+    await measureCommand(context, engine, 'pds rollback', ['rollback', '--yes']);
+    await measureCommand(context, engine, 'pds backup', ['backup', backup]);
+    await measureCommand(context, engine, 'pds restore', ['restore', backup, '--yes']);
+  }
+  await measureCommand(context, engine, 'pds recover', ['recover', '--yes']);
+  await measureCommand(context, engine, 'pds export', ['export', exported]);
+  for (const folder of [backup, exported]) rmSync(folder, { recursive: true, force: true });
+}
+
+async function measureCommand(context: BaseContext, engine: Engine, work: string, args: string[]): Promise<void> {
+  const { seconds, peakMegabytes } = await runPds(databaseUrl(context, engine, DATABASE), args);
   context.record.add(work, SERVICE_NAMES[engine], { s: seconds, MB: peakMegabytes });
 }
 

@@ -142,13 +142,14 @@ export const SUBJECTS: readonly Subject[] = [
     },
   },
   {
-    title: 'Import',
+    title: 'Import, and the commands that undo it',
     part: 'import',
     columns: ['s', 'MB'],
     better: 'less',
     rows: {
       us: 'a later import',
-      isPair: (ours, rival) => rival.work === FIRST_IMPORT && ours.work !== FIRST_IMPORT,
+      isPair: (ours, rival) =>
+        rival.work === FIRST_IMPORT && ours.work !== FIRST_IMPORT && !ours.work.startsWith('pds '),
       labelOf: () => 'a first import',
     },
     whyBehind: 'later ones compare with what is stored',
