@@ -111,6 +111,10 @@ const ONLY_AT_NIGHT = [
   'test/operating/image.sqlite.test.ts',
   // Loads exported lists into spreadsheets and tools.
   'tools/test/loading.postgres.test.ts',
+  // Downloads four generators of clients, 200 MB.
+  'tools/test/openapi-clients.unit.test.ts',
+  // Measures everything for a moment, and the earlier version too.
+  'tools/test/benchmark.postgres.test.ts',
 ];
 
 /**

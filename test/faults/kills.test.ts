@@ -19,7 +19,7 @@ import { startServing, type Serving } from '../support/serving-process.ts';
 import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
 
 /** Total for both engines. FAULT_KILLS=200 takes a few minutes. */
-const KILLS = Number(process.env['FAULT_KILLS'] ?? numberOfRuns({ usually: 16, nightly: 80 }));
+const KILLS = Number(process.env['FAULT_KILLS'] ?? numberOfRuns({ usually: 16, nightly: 40 }));
 const SEED = Number(process.env['FAULT_SEED'] ?? Date.now() % 1_000_000);
 
 /** The share of kills for each target. */

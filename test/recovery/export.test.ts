@@ -20,7 +20,7 @@ import { publishLines, SMALL_CATALOG, solicitation, withImportDirectory } from '
 import { generatedRecords } from '../support/records/generated-records.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
-const RUNS = numberOfRuns({ usually: 12, nightly: 300 });
+const RUNS = numberOfRuns({ usually: 12, nightly: 100 });
 
 let folder: string;
 let exports: number;

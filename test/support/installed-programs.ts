@@ -22,6 +22,7 @@ const PROGRAMS = {
   prometheus: ['promtool'],
   gzip: ['gunzip'],
   iconv: ['iconv'],
+  wrk: ['wrk'],
   buildah: ['buildah'],
   apt: ['apt-get'],
   psql: ['psql'],

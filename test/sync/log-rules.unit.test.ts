@@ -12,7 +12,7 @@ test('by the rules of the log no copy misses a change or a removal, and none is 
       world.run(steps);
       complete += world.complete;
     }),
-    { numRuns: numberOfRuns({ usually: 5_000, nightly: 200_000 }) },
+    { numRuns: numberOfRuns({ usually: 5_000, nightly: 100_000 }) },
   );
   expect(complete).toBeGreaterThan(0);
 });

@@ -12,7 +12,7 @@ import { numberOfRuns } from '../support/runs.ts';
 import { startServing } from '../support/serving-process.ts';
 
 /** Each of eight changes once, or 25 times. */
-const TRIALS = Number(process.env['TRIALS'] ?? numberOfRuns({ usually: 8, nightly: 200 }));
+const TRIALS = Number(process.env['TRIALS'] ?? numberOfRuns({ usually: 8, nightly: 100 }));
 const PROCESSES = 3;
 /** A process shows a change once this many responses in sequence are not the older one. */
 const NEWER_RESPONSES = 10;
