@@ -33,11 +33,11 @@ export const storedKey: RawBuilder<KeyRow & PartnerRow> = sql<KeyRow & PartnerRo
   where key.id = ${parameter('key_id')}`;
 
 /**
- * The scope of the partner `partner_id`; null if the parameter `scope_event` still names its last change. Empty for a
- * deleted partner. Served by the primary keys of partners and grants.
+ * The scope of the partner `partner_id`; null if the parameter `scope_event` names its last change, which is in the column
+ * `scope`. Empty for a deleted partner. Served by the primary keys of partners and grants.
  */
 export const newerScope: RawBuilder<string | null> = sql<string | null>`
-  case when ${lastScope(parameter('partner_id'))} = ${parameter('scope_event')} then null else coalesce((
+  case when scope = ${parameter('scope_event')} then null else coalesce((
     select ${scopeText} from access.partners as partner
     where partner.id = ${parameter('partner_id')} and partner.deleted_at is null), '') end`;
 

@@ -35,8 +35,9 @@ export interface Head {
 }
 
 /** The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. */
-export const selectHead: RawBuilder<Head> = sql<Head>`select ${catalogName} as catalog,
-  ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision, ${newerScope} as newer`;
+export const selectHead: RawBuilder<Head> = sql<Head>`select named.*, ${newerScope} as newer from (
+  select ${catalogName} as catalog, ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision
+  limit 1) as named`;
 
 /** The head, in a row of its own, and the rows of a query. */
 export function withHeadRow<Row>({

@@ -38,22 +38,25 @@ const partSize = sql.lit(TEXTS_PER_PART);
 /** Of a part, which has the number of its first. */
 const lastOfPart = sql`parts.part + ${sql.lit(TEXTS_PER_PART - 1)}`;
 
+/** Whether so many texts are read in parts, which takes a few longer. */
+export function isInParts(engine: Engine, count: number): boolean {
+  return engine === 'postgres' && count > TEXTS_PER_PART;
+}
+
 type InParts<Name extends string> = Record<Name, RawBuilder<unknown>> & Pick<TextsToRead, 'parts'>;
 
-/** `listedKeys` in parts; see `TextsToRead`. */
-export function keysInParts(engine: Engine, name: string, type: 'text' | 'bigint', alias: string): InParts<'keys'> {
-  if (engine === 'sqlite') return { keys: listedKeys(engine, name, type, alias) };
+/** PostgreSQL's `listedKeys`, in parts; see `TextsToRead`. */
+export function keysInParts(name: string, type: 'text' | 'bigint', alias: string): InParts<'keys'> {
   const list = sql`${parameter(name)}::${sql.raw(type)}[]`;
   const keys = sql`unnest((${list})[parts.part : ${lastOfPart}]) with ordinality as ${sql.ref(alias)} (value, ordinal)`;
   return { keys, parts: sql`generate_series(1, cardinality(${list}), ${partSize})` };
 }
 
-/** The range after `between`, in parts; see `TextsToRead`. */
-export function rangeInParts(engine: Engine, first: string, last: string): InParts<'range'> {
-  const [from, to] = [parameter(first), parameter(last)];
-  if (engine === 'sqlite') return { range: sql`${from} and ${to}` };
-  const range = sql`parts.part and least(${lastOfPart}, ${to}::bigint)`;
-  return { range, parts: sql`generate_series(${from}::bigint, ${to}::bigint, ${partSize})` };
+/** PostgreSQL's range after `between`, in parts; see `TextsToRead`. */
+export function rangeInParts(first: string, last: string): InParts<'range'> {
+  const to = sql`${parameter(last)}::bigint`;
+  const range = sql`parts.part and least(${lastOfPart}, ${to})`;
+  return { range, parts: sql`generate_series(${parameter(first)}::bigint, ${to}, ${partSize})` };
 }
 
 /** A JSON list of lists as a table: the elements of each inner list become columns of these names and types. */

@@ -1,7 +1,7 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Snapshot } from '../access/snapshot.ts';
 import type { Engine, Query, Texts, TextsToRead } from '../database/database.ts';
-import { keysInParts, listedKeys, parameter, rangeInParts } from '../database/statement.ts';
+import { isInParts, keysInParts, listedKeys, parameter, rangeInParts } from '../database/statement.ts';
 import type { FoundRecords } from '../index/record-index.ts';
 import type { ListedRecords, Listing } from './pages.ts';
 import type { Since } from './since.ts';
@@ -43,8 +43,9 @@ export async function readBatch(
   const read = (found: FoundRecords['positions'], bytes: number, by: 'list' | 'range'): Promise<Texts> => {
     const [first = null, last = null] = [found[0], found.at(-1)];
     const values = by === 'list' ? { found } : { first, last };
-    const name = `${records.name} by ${by}`;
-    return snapshot.readTexts(name, () => batchQuery(snapshot.engine, records, by), { ...values, now, bytes });
+    const inParts = isInParts(snapshot.engine, found.length);
+    const name = `${records.name} by ${by}${inParts ? ', in parts' : ''}`;
+    return snapshot.readTexts(name, () => batchQuery(snapshot.engine, records, by, inParts), { ...values, now, bytes });
   };
   let found = positions;
   const length = Number(positions.at(-1)) - Number(positions[0]);
@@ -83,20 +84,24 @@ async function firstFitting(
 /**
  * Reads the texts of the records in the parameter `found`, or in a range of positions, which takes half the time on
  * PostgreSQL. A text larger than the parameter `bytes` is neither read nor returned.
+ *
+ * @param inParts on PostgreSQL, for more than a hundred.
  */
-export function batchQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range'): TextsToRead {
+export function batchQuery(engine: Engine, listed: ListedRecords, by: 'list' | 'range', inParts: boolean): TextsToRead {
   const { table, key, text, bytes, isServed, changesAt = sql<null>`cast(null as text)` } = listed;
   const stored = sql`${sql.table(`catalog.${table}`)} as record`;
   const columns = sql`${sql.ref(`record.${key}`)} as key, ${text} as text, ${changesAt} as changes_at`;
   const fits = sql`${bytes} <= ${parameter('bytes')}`;
   if (by === 'list') {
-    const { keys, ...parts } = keysInParts(engine, 'found', typeOf(listed), 'listed');
+    const args = ['found', typeOf(listed), 'listed'] as const;
+    const { keys, ...parts } = inParts ? keysInParts(...args) : { keys: listedKeys(engine, ...args) };
     // A cross join, since SQLite joins it in this order: its own choice was to scan the whole table if the key was text.
     const texts: TextsToRead['texts'] = sql`select listed.ordinal, ${columns} from ${keys} cross join ${stored}
       where ${foundColumn(listed)} = listed.value and ${fits}`;
     return { texts, isInOrder: true, ...parts };
   }
-  const { range, ...parts } = rangeInParts(engine, 'first', 'last');
+  const whole = { range: sql`${parameter('first')} and ${parameter('last')}` };
+  const { range, ...parts } = inParts ? rangeInParts('first', 'last') : whole;
   const served = isServed === null ? sql`` : sql` and ${isServed}`;
   return {
     texts: sql`select record.position as ordinal, ${columns} from ${stored}

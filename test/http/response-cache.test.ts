@@ -147,7 +147,8 @@ describe('a repeated request', () => {
     body = JSON.stringify(randomBytes(4_000_000).toString('base64'));
     // With a query, which the log must not contain.
     const path = '/v1/cached?';
-    await send({}, 'GET', path);
+    // A long response is cached on its second request.
+    for (let time = 0; time < 2; time += 1) await send({}, 'GET', path);
     const arrived = once(service.app.server, 'request');
     const headers = { ...service.authorization, 'accept-encoding': 'br' };
     const leaving = request({ port, path, headers }).on('error', () => undefined);
@@ -156,7 +157,7 @@ describe('a repeated request', () => {
     leaving.destroy();
     await once(response, 'close');
     expect((await send({ 'accept-encoding': 'br' }, 'GET', path)).statusCode).toBe(200);
-    expect(handled).toBe(1);
+    expect(handled).toBe(2);
     expect(service.log()).toContain('request aborted');
     expect(service.log()).not.toContain(path);
   });

@@ -49,6 +49,20 @@ describe('the response cache', () => {
     expect(cache.state.bytes).toBe(0);
   });
 
+  test('caches short responses the first time, and long ones the second time', () => {
+    const cache = new ResponseCache(() => 0);
+    const long = responseAt(1, { body: 'x'.repeat(10_000) });
+    for (const [url, response, expected] of [
+      ['/v1/coops', responseAt(1), [false, true, true]],
+      ['/v1/contracts', long, [false, false, true]],
+    ] as const) {
+      expect(expected.map(() => findOrCache(cache, partnerAt(1), url, response) !== undefined)).toEqual(expected);
+    }
+    cache.find(partnerAt(2), '/v1/coops');
+    expect(findOrCache(cache, partnerAt(2), '/v1/contracts', { ...long, revision: '2' })).toBeUndefined();
+    expect(cache.state.bytes).toBe(0);
+  });
+
   test('never serves a response of another partner, revision or time, whatever the order of requests', () => {
     const step = fc.record({
       id: fc.integer({ min: 1, max: 2 }),
@@ -90,7 +104,8 @@ describe('the memory of the response cache', () => {
     for (let page = 0; page < 100; page += 1) {
       const url = `/v1/contracts?cursor=${'c'.repeat(page)}`;
       const body = JSON.stringify({ page, text: (page % 2 === 0 ? 'é' : '“').repeat(100 * page) });
-      findOrCache(cache, partner, url, responseAt(1, { body }));
+      // A long response is cached only the second time.
+      for (let time = 0; time < 2; time += 1) findOrCache(cache, partner, url, responseAt(1, { body }));
       const cached = cache.find(partner, url);
       if (cached === null) throw new Error('the newest response is not cached');
       const before = cache.state.bytes;

@@ -74,6 +74,19 @@ function templates(engine: Engine): Template[] {
     ...([area, name, purpose] as const),
     textsOf({ head: selectHead, ...texts }),
   ];
+  const textsOfLists = (area: Area, listed: ListedRecords, by: 'list' | 'range', purpose: string): Template[] => [
+    textsIn(area, `${listed.name} by ${by}`, purpose, batchQuery(engine, listed, by, false)),
+    ...(engine === 'sqlite'
+      ? []
+      : [
+          textsIn(
+            area,
+            `${listed.name} by ${by}, in parts`,
+            'The same for more than a hundred.',
+            batchQuery(engine, listed, by, true),
+          ),
+        ]),
+  ];
   const records = SCOPES.flatMap((scope): RecordQuery[] => [
     findRecord({ engine, scope }, 'suppliers', detailedSuppliers, ''),
     findRecord({ engine, scope }, 'contracts', listedContracts, ''),
@@ -97,21 +110,11 @@ function templates(engine: Engine): Template[] {
       ),
     ),
     ...LISTED.flatMap((listed): Template[] => [
-      textsIn(
-        'pages',
-        `${listed.name} by list`,
-        'The finished texts of a page, or of a piece of a stream.',
-        batchQuery(engine, listed, 'list'),
-      ),
+      ...textsOfLists('pages', listed, 'list', 'The finished texts of a page, or of a piece of a stream.'),
       rowsOf('pages', 'Runs only if a text is large: which of them fit.', sizesQuery(engine, listed, [])),
     ]),
     ...LISTED.filter(({ foundBy }) => foundBy === 'position').flatMap((listed): Template[] => [
-      textsIn(
-        'pages',
-        `${listed.name} by range`,
-        'The same if these are all records between the first and the last.',
-        batchQuery(engine, listed, 'range'),
-      ),
+      ...textsOfLists('pages', listed, 'range', 'The same if these are all records between the first and the last.'),
       rowsOf('pages', 'The key of the last record of a limited stream, before it is sent.', keyQuery(listed, 0)),
     ]),
     ...records.map(({ statementKey, build }) =>
@@ -141,13 +144,8 @@ function templates(engine: Engine): Template[] {
       ]),
     ),
     ...FEED_RECORDS.flatMap(([kind, listed]): Template[] => [
-      ...(['list', 'range'] as const).map((by) =>
-        textsIn(
-          'changes',
-          `${listed.name} by ${by}`,
-          'Records of the feed of changes, as lines.',
-          batchQuery(engine, listed, by),
-        ),
+      ...(['list', 'range'] as const).flatMap((by) =>
+        textsOfLists('changes', listed, by, 'Records of the feed of changes, as lines.'),
       ),
       rowsOf('changes', 'Runs only if a text is large: which of them fit.', sizesQuery(engine, listed, [])),
       ...SCOPES.map((scope) =>

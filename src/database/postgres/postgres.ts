@@ -11,7 +11,7 @@ import { copyIntoPostgres } from './postgres-copy.ts';
 import { createPool, runAndRelease, ServerPool } from './server-pool.ts';
 import { nameTimedOut } from './postgres-errors.ts';
 import { ReadRouter } from './read-router.ts';
-import { readRevision, type Revision } from '../revision.ts';
+import { readRevision } from '../revision.ts';
 import { bindParameters, firstRow, StatementCache } from '../statement.ts';
 import type { Tables } from '../tables.ts';
 import { readFileSync } from 'node:fs';
@@ -107,30 +107,26 @@ function openServerPool(url: string, verify?: Verify): ServerPool {
   return new ServerPool(config, isPooled);
 }
 
-/** The head, as JSON; or some of the texts, in lines. */
-interface HeadOrTexts {
-  readonly revision: Revision | null;
-  /** Null for the head. */
+/** Some of the texts, in lines; null if there are none. */
+interface JoinedTexts {
   readonly part: number | null;
-  readonly count: number;
+  readonly count: number | null;
   readonly last_key: string | null;
   readonly changes_at: string | null;
-  readonly text: string;
+  readonly lines: string | null;
 }
 
 /**
  * Joins the texts of a part to a row: one for each text, or a single one, takes a third more CPU time. In the order of a
  * subquery, and without sorting the rows: a sort copies all texts, and keeps the first row until the last is joined.
  */
-export function withHead<Row>({ head, texts, parts = sql`(values (0))` }: TextsQuery<Row>): RawBuilder<HeadOrTexts> {
-  return sql<HeadOrTexts>`
-    select head.revision, null::bigint as part, 0 as count, null as last_key, null as changes_at,
-      row_to_json(head)::text as text
-    from (${head}) as head
-    union all
-    select null, parts.part, joined.* from ${parts} as parts (part) cross join lateral (
-      select count(*) as count, max(key), min(changes_at), string_agg(text, chr(10)) from (${texts} order by ordinal) as texts
-    ) as joined where joined.count > 0`;
+export function withHead<Row>({ head, texts, parts }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
+  const joined = sql`(select count(*) as count, max(key) as last_key, min(changes_at) as changes_at,
+    string_agg(text, chr(10)) as lines from (${texts} order by ordinal) as texts) as joined`;
+  return parts === undefined
+    ? sql`select head.*, null::bigint as part, joined.* from (${head}) as head cross join ${joined}`
+    : sql`select head.*, parts.part, joined.* from (${head}) as head
+        left join (${parts} as parts (part) cross join lateral ${joined}) on joined.count > 0`;
 }
 
 /** Lines as UTF-8. Joining them as a string first would take more of V8's memory, and a tenth more time. */
@@ -176,15 +172,15 @@ function openDatabase(kysely: Kysely<Tables>, router: Router): OpenDatabase {
       source?: ReadSource,
     ) => {
       const rows = await query(statementKey, () => withHead(build()), values, source);
-      rows.sort((one, other) => (one.part ?? -Infinity) - (other.part ?? -Infinity));
       // Removed from the result, which V8 can reach for a while: it would copy the texts at each garbage collection.
-      const lines = rows.splice(1);
+      const parts = rows.splice(0).sort((one, other) => Number(one.part) - Number(other.part));
+      const { part, count, lines, last_key, changes_at, ...head } = firstRow(parts);
       return {
-        head: JSON.parse(firstRow(rows).text) as Row,
-        count: lines.reduce((sum, { count }) => sum + count, 0),
-        bytes: encode(lines.map(({ text }) => text)),
-        last_key: lines.at(-1)?.last_key ?? null,
-        changes_at: lines.flatMap(({ changes_at: at }) => at ?? []).toSorted()[0] ?? null,
+        head: head as Row,
+        count: parts.reduce((sum, { count }) => sum + (count ?? 0), 0),
+        bytes: encode(parts.flatMap(({ lines }) => lines ?? [])),
+        last_key: parts.at(-1)?.last_key ?? null,
+        changes_at: parts.flatMap(({ changes_at: at }) => at ?? []).toSorted()[0] ?? null,
       };
     },
     readRevision: () => router.readRevision(),

@@ -10,6 +10,15 @@ const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 /** Estimated memory per entry in addition to its text: objects and the cache's bookkeeping. */
 const OVERHEAD_BYTES = 512;
 
+/**
+ * Longer responses (in bytes) are cached when they are requested again: most pages of a listing never are, and caching all
+ * of them takes a fifth more CPU time for each, because V8 copies what lives on.
+ */
+const MAX_LENGTH_CACHED_AT_ONCE = 8_192;
+
+/** Of how many it is known that they were requested once. */
+const MAX_REQUESTED_ONCE = 20_000;
+
 export interface RenderedResponse {
   /** JSON. */
   readonly body: string | Uint8Array;
@@ -50,6 +59,7 @@ declare module 'fastify' {
 export class ResponseCache {
   readonly #clock: Clock;
   readonly #responses: LRUCache<string, CachedResponse>;
+  readonly #requestedOnce = new LRUCache<string, true>({ max: MAX_REQUESTED_ONCE });
   #revision: Revision | null = null;
   #hits = 0;
   #misses = 0;
@@ -103,7 +113,9 @@ export class ResponseCache {
     const response = { text, ...others, goodFromMs: this.#clock(), goodUntilMs };
     // The rows can be newer than `partner`, and another request can have emptied the cache for a newer revision.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
-      this.#responses.set(keyOf(partner, url), response);
+      const key = keyOf(partner, url);
+      if (text.length <= MAX_LENGTH_CACHED_AT_ONCE || this.#requestedOnce.has(key)) this.#responses.set(key, response);
+      else this.#requestedOnce.set(key, true);
     }
     return response;
   }
@@ -111,6 +123,7 @@ export class ResponseCache {
   #switchTo(revision: Revision): void {
     if (revision === this.#revision) return;
     this.#responses.clear();
+    this.#requestedOnce.clear();
     this.#revision = revision;
   }
 }
