@@ -2,19 +2,22 @@ import { dirname, join } from 'node:path';
 import { mkdirSync, rmSync } from 'node:fs';
 import { takeOutVersionBefore } from '../../test/upgrade/version-before.ts';
 import { installPackages } from '../candidates/peers.ts';
-import { SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
-import { readAllPages } from '../load/clients.ts';
+import { bearer, SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
+import { askOneAtATime, readAllPages, type TimedResponse } from '../load/clients.ts';
+import { amendedTitles, writeChanges } from '../market/changes.ts';
 import { databaseUrl, dropDatabase, emptyDatabase, type Engine } from '../market/databases.ts';
 import type { ServiceDatabase } from '../market/market.ts';
 import { createPartners } from '../market/partners.ts';
 import { MAIN, runPds } from '../market/pds.ts';
 import { fewRounds, type BenchContext, type Part } from '../measure/context.ts';
 import { COMMON_WORD } from '../dataset/search-words.ts';
+import { recordTimes } from '../measure/one-at-a-time.ts';
 import {
   detailQuestions,
   listQuestions,
   newQuestions,
   questionsNeeded,
+  requestsFor,
   searchQuestions,
 } from '../measure/questions.ts';
 import { measureThroughput, type Work } from '../measure/throughput.ts';
@@ -28,6 +31,9 @@ export const earlierOf = (service: string): string => service.replace('this serv
 
 /** A walk takes seconds. */
 const MAX_WALK_SECONDS = 600;
+
+/** A revoked key is accepted for at most a second. */
+const MAX_ACCEPTED_MS = 60_000;
 
 interface Version {
   readonly engine: Engine;
@@ -59,6 +65,9 @@ export const versions: Part = {
       for (const version of both) services.push(await start(context, version));
       try {
         for (const work of worksOf(context)) await measureThroughput(context, { ...work, candidates: services });
+        const changes = await writeChanges(context.market.data, join(context.scratch, 'all'), amendedTitles(1));
+        for (const [index, service] of services.entries())
+          await measureBesideImport(context, service, both[index]?.main ?? MAIN, changes);
       } finally {
         for (const service of services) await service.stop();
         for (const name of ['pds_version_earlier', 'pds_version_now']) await dropDatabase(context, engine, name);
@@ -100,6 +109,34 @@ async function measureStart(context: BenchContext, version: Version, round: numb
   } finally {
     await service.stop();
   }
+}
+
+/** Pages while an import changes every solicitation, and how long a key that is revoked meanwhile is still accepted. */
+async function measureBesideImport(context: BenchContext, service: RunningService, main: string, changes: string) {
+  const { port, name, database } = service;
+  const { url, keys } = database;
+  const isDone = { value: false };
+  const imported = runPds(url, ['import', changes], main).finally(() => {
+    isDone.value = true;
+  });
+  const pages: TimedResponse[] = [];
+  const ask = async (): Promise<void> => {
+    const requests = requestsFor(listQuestions(context, context.settings.samples));
+    pages.push(...(await askOneAtATime({ port, headers: service.headers(0), requests })));
+  };
+  await ask();
+  const [, , keyId = ''] = keys.narrow.split('_');
+  await runPds(url, ['key', 'revoke', keyId], main);
+  const revokedAt = performance.now();
+  // A small market is imported in a second or two.
+  if (isDone.value && !context.settings.isSmoke)
+    context.record.problem(name, 'the import ended before the key was revoked');
+  for (let status = 200; status !== 401 && performance.now() - revokedAt < MAX_ACCEPTED_MS;)
+    ({ status } = await fetch(`http://127.0.0.1:${port}/v1/coops?limit=1`, { headers: bearer(keys.narrow) }));
+  context.record.add('a revoked key, beside an import', name, { 'longest ms': performance.now() - revokedAt });
+  while (!isDone.value) await ask();
+  recordTimes(context, 'list page, beside an import', name, pages);
+  context.record.add('import of changes to all', name, { s: (await imported).seconds });
 }
 
 function worksOf(context: BenchContext): Omit<Work, 'candidates'>[] {

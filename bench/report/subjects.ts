@@ -164,6 +164,14 @@ export const SUBJECTS: readonly Subject[] = [
     whyBehind: 'a repeated request takes the steps of every other, and no longer a path of its own',
   },
   {
+    title: 'This version and an earlier one: beside an import that changes all',
+    part: 'versions',
+    columns: ['p99 ms', 'longest ms'],
+    better: 'less',
+    rows: VERSIONS,
+    whyBehind: 'an import computes with two threads, and pages wait for a core',
+  },
+  {
     title: 'This version and an earlier one: import, start, walk',
     part: 'versions',
     columns: ['s'],
