@@ -38,7 +38,7 @@ const partSize = sql.lit(TEXTS_PER_PART);
 /** Of a part, which has the number of its first. */
 const lastOfPart = sql`parts.part + ${sql.lit(TEXTS_PER_PART - 1)}`;
 
-/** Whether so many texts are read in parts, which takes a few longer. */
+/** Whether so many texts are read in parts. A few would take longer that way. */
 export function isInParts(engine: Engine, count: number): boolean {
   return engine === 'postgres' && count > TEXTS_PER_PART;
 }

@@ -11,12 +11,12 @@ const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 const OVERHEAD_BYTES = 512;
 
 /**
- * Longer responses (in bytes) are cached when they are requested again: most pages of a listing never are, and caching all
- * of them takes a fifth more CPU time for each, because V8 copies what lives on.
+ * Longer responses (in bytes) are cached when they are requested again. Most pages of a listing never are, and V8 copies what
+ * is kept: caching all of them takes a fifth more CPU time for each.
  */
 const MAX_LENGTH_CACHED_AT_ONCE = 8_192;
 
-/** Of how many it is known that they were requested once. */
+/** How many long responses are remembered that were requested once. */
 const MAX_REQUESTED_ONCE = 20_000;
 
 export interface RenderedResponse {
