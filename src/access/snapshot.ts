@@ -34,7 +34,10 @@ export interface Head {
   readonly newer: string | null;
 }
 
-/** The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. */
+/**
+ * The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. Without the limit, PostgreSQL
+ * would look up the last scope twice.
+ */
 export const selectHead: RawBuilder<Head> = sql<Head>`select named.*, ${newerScope} as newer from (
   select ${catalogName} as catalog, ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision
   limit 1) as named`;
