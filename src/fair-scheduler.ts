@@ -6,8 +6,9 @@ const MIN_TURNS_MS = 2;
  * turn after every other that waits, however many requests it has. New requests are read before the next turns.
  */
 export class FairScheduler<Partner> {
-  /** The waiting jobs of each partner. The partner that gets the next turn comes first. */
+  /** The jobs of each partner that wait. The partner that gets the next turn comes first. */
   readonly #waiting = new Map<Partner, (() => void)[]>();
+  readonly #next = (): void => this.#runNext();
   /** When the turns of this iteration end; null if it had none yet. */
   #endMs: number | null = null;
   #lastTurnMs = 0;
@@ -16,24 +17,35 @@ export class FairScheduler<Partner> {
   turn(partner: Partner): Promise<void> | undefined {
     if (this.#waiting.size === 0 && this.#hasTime()) return undefined;
     return new Promise((resolve) => {
-      const ofPartner = this.#waiting.get(partner);
-      if (ofPartner === undefined) this.#waiting.set(partner, [resolve]);
-      else ofPartner.push(resolve);
-      setImmediate(() => this.#next());
+      this.#enqueue(partner, resolve);
     });
   }
 
-  #next(): void {
+  /** The same for a callback, which costs less: calls it when the partner has a turn, at once if it has one now. */
+  run(partner: Partner, job: () => void): void {
+    if (this.#waiting.size === 0 && this.#hasTime()) job();
+    else this.#enqueue(partner, job);
+  }
+
+  #enqueue(partner: Partner, job: () => void): void {
+    const jobs = this.#waiting.get(partner);
+    if (jobs === undefined) this.#waiting.set(partner, [job]);
+    else jobs.push(job);
+    setImmediate(this.#next);
+  }
+
+  #runNext(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;
     if (!this.#hasTime()) {
-      setImmediate(() => this.#next());
+      setImmediate(this.#next);
       return;
     }
-    const [partner, [resume, ...others]] = first;
+    const [partner, jobs] = first;
     this.#waiting.delete(partner);
-    if (others.length > 0) this.#waiting.set(partner, others);
-    resume?.();
+    const job = jobs.shift();
+    if (jobs.length > 0) this.#waiting.set(partner, jobs);
+    job?.();
   }
 
   #hasTime(): boolean {

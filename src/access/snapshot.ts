@@ -175,9 +175,12 @@ export class Snapshot {
 
   #check(head: Head | undefined): void {
     if (head === undefined) throw new Error('a statement that serves returned no head');
+    // The row can also have texts, which must not be held as long as the snapshot.
+    const { catalog, scope, revision, newer } = head;
+    const read = { catalog, scope, revision, newer };
     const { scopeEvent } = this.partner;
-    const isLater = this.#parts.isNamed && timestampOf(head.scope) > timestampOf(scopeEvent);
-    if (head.catalog !== this.catalog || (head.scope !== scopeEvent && !isLater)) throw new OtherSnapshotError(head);
-    this.#head = head;
+    const isLater = this.#parts.isNamed && timestampOf(scope) > timestampOf(scopeEvent);
+    if (catalog !== this.catalog || (scope !== scopeEvent && !isLater)) throw new OtherSnapshotError(read);
+    this.#head = read;
   }
 }

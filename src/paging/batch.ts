@@ -156,16 +156,27 @@ const LINE_FEED = 10;
 const COMMA = 44;
 const START = Buffer.from('{"data":[');
 
+/**
+ * Frees the memory of bytes that are not needed any more. V8 counts it until then, and collects the whole heap after so much:
+ * that takes a third of the CPU time of a stream, while others' requests wait.
+ */
+export function freeMemory({ buffer, byteLength }: Uint8Array): void {
+  // Smaller ones can be in Node's pool, whose memory several buffers share; no buffer fills half of the pool.
+  if (byteLength > buffer.byteLength / 2) (buffer as ArrayBuffer).transfer(0);
+}
+
 /** A page of JSON with these lines. Takes their memory: JSON has no line feed of its own, so each becomes a comma. */
 export function pageOfLines(lines: Uint8Array, meta: object): Buffer {
-  for (let index = lines.indexOf(LINE_FEED); index !== -1; index = lines.indexOf(LINE_FEED, index + 1))
-    lines[index] = COMMA;
-  const items = lines.subarray(0, Math.max(0, lines.length - 1));
+  // A `Buffer`, whose search is ten times as fast.
+  const items = Buffer.from(lines.buffer, lines.byteOffset, Math.max(0, lines.length - 1));
+  for (let index = items.indexOf(LINE_FEED); index !== -1; index = items.indexOf(LINE_FEED, index + 1))
+    items[index] = COMMA;
   const end = Buffer.from(`],"meta":${JSON.stringify(meta)}}`);
   // Not from Node's buffer pool: a short text would keep a whole pool block alive.
   const page = Buffer.allocUnsafeSlow(START.length + items.length + end.length);
   page.set(START);
   page.set(items, START.length);
   page.set(end, START.length + items.length);
+  freeMemory(lines);
   return page;
 }

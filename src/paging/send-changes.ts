@@ -111,7 +111,7 @@ async function sendPage(
   const { position } = changes;
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
-  const { result, watermark } = await request.server.snapshots.read(request, {
+  const { result, snapshot } = await request.server.snapshots.read(request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
     read: async (snapshot) => {
       const listing = changes.listingFor(snapshot.partner);
@@ -120,6 +120,7 @@ async function sendPage(
     },
   });
   const { bytes, count, listing, complete } = result;
+  const watermark = listing.watermark ?? snapshot.watermark;
   const isComplete = complete !== null;
   countComplete(services, request, changes, complete);
   // The request was counted as one, which pays for one statement.
@@ -154,7 +155,7 @@ async function sendChangesStream(
     const piece = await readChanges(snapshot, listing, state, wanted);
     return { ...piece, hasMore: piece.next !== null && piece.count < left };
   };
-  const { result, snapshot, watermark } = await request.server.snapshots.read(request, {
+  const { result, snapshot } = await request.server.snapshots.read(request, {
     cursorWatermark: request.decodedCursor?.watermark ?? null,
     read: async (snapshot) => {
       const { catalog, partner } = snapshot;
@@ -177,6 +178,7 @@ async function sendChangesStream(
   });
   const isComplete = result.complete !== null;
   countComplete(services, request, changes, result.complete);
+  const watermark = result.listing.watermark ?? snapshot.watermark;
   const begun = { ...result.listing, watermark, isComplete };
   async function* lines(): AsyncGenerator<Uint8Array> {
     let last: ChangesPiece = result;

@@ -69,7 +69,7 @@ async function sendList(
   const { updated_since: updatedSince } = filters as { updated_since?: string };
   const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
   const now = formatTimestamp(clock());
-  const { result, watermark, revision } = await request.server.snapshots.read<Batch>(request, {
+  const { result, snapshot, revision } = await request.server.snapshots.read<Batch>(request, {
     cursorWatermark,
     read: async (snapshot) => {
       const since = await readSince(snapshot, updatedSince, cursorWatermark);
@@ -79,6 +79,7 @@ async function sendList(
     },
   });
   const { bytes, count, last_key, hasMore, changes_at } = result;
+  const watermark = cursorWatermark ?? snapshot.watermark;
   const nextCursor =
     hasMore && last_key !== null ? encodeCursor(cursorSecret, cursorBinding, { after: last_key, watermark }) : null;
   return sendResponse(request, reply, {

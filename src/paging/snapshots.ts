@@ -20,8 +20,6 @@ declare module 'fastify' {
 export interface SnapshotRead<T> {
   readonly result: T;
   readonly snapshot: Snapshot;
-  /** That of the cursor, if there is one: all pages have the watermark of the first. */
-  readonly watermark: string;
   /** The revision under which to cache the response; null if it must not be cached. */
   readonly revision: Revision | null;
 }
@@ -78,10 +76,7 @@ export class Snapshots {
         const result = await read(snapshot);
         const head = await snapshot.verify();
         const isLast = head.scope === partner.scopeEvent;
-        return {
-          ...{ result, snapshot, watermark: cursorWatermark ?? snapshot.watermark },
-          revision: isLast ? head.revision : null,
-        };
+        return { result, snapshot, revision: isLast ? head.revision : null };
       } catch (error) {
         const head = await findOtherHead(error, snapshot);
         if (head === null) throw error;

@@ -10,7 +10,7 @@ import { chooseEncoding, entityTag, isUnchanged, type Encoding } from '../http/r
 import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
-import { NO_RECORDS, readBatch, readKey, type Batch, type BatchRequest } from './batch.ts';
+import { freeMemory, NO_RECORDS, readBatch, readKey, type Batch, type BatchRequest } from './batch.ts';
 import { UNLIMITED, type Listing } from './pages.ts';
 import { FIRST_PIECE_RECORDS, MAX_PIECE_BYTES, readPieces, type Piece } from './pieces.ts';
 import { readSince } from './since.ts';
@@ -58,7 +58,7 @@ export async function sendStream(
   const { limit = UNLIMITED } = request.parameters as { limit?: number };
   const { updated_since: updatedSince } = cursorBinding.filters as { updated_since?: string };
   const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
-  const { result, snapshot, watermark } = await request.server.snapshots.read(request, {
+  const { result, snapshot } = await request.server.snapshots.read(request, {
     cursorWatermark,
     read: async (snapshot) => {
       const since = await readSince(snapshot, updatedSince, cursorWatermark);
@@ -78,6 +78,7 @@ export async function sendStream(
     },
   });
   const { etag, total, until } = result;
+  const watermark = cursorWatermark ?? snapshot.watermark;
   const more: Record<string, string> = { [WATERMARK_HEADER]: watermark };
   if (until !== null)
     more['link'] = nextLink(request, encodeCursor(cursorSecret, cursorBinding, { after: until, watermark }));
@@ -171,20 +172,18 @@ function encode(pieces: AsyncIterable<Uint8Array>, encoding: Encoding, response:
 }
 
 /**
- * Frees the memory of each piece once it is written. Otherwise V8 would collect the whole heap after every 16 pieces,
- * since it counts their memory, and a stream would take a third more CPU time while others' requests wait.
+ * Frees the memory of each piece once it is written.
  *
  * @param countUnwritten how many of the last pieces may still be needed.
  */
 async function* freeWritten(pieces: AsyncIterable<Uint8Array>, countUnwritten: () => number) {
   const held: Uint8Array[] = [];
   const freeSome = (): void => {
-    while (held.length > countUnwritten()) (held.shift()?.buffer as ArrayBuffer | undefined)?.transfer(0);
+    held.splice(0, Math.max(0, held.length - countUnwritten())).forEach(freeMemory);
   };
   for await (const piece of pieces) {
     freeSome();
-    // Smaller pieces can be in Node's pool, whose memory several buffers share; no buffer fills half of the pool.
-    if (piece.byteLength > piece.buffer.byteLength / 2) held.push(piece);
+    held.push(piece);
     yield piece;
     // Twice, since the sink is empty either while it waits for a piece or when it requests the next one.
     freeSome();

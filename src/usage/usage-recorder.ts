@@ -153,13 +153,12 @@ export class UsageCounts {
   count({ partner, keyId, route, status, rows }: ObservedRequest, nowMs: number): void {
     if (partner === null || keyId === null) return;
     const endpoint = route ?? 'unknown';
-    const day = dayOf(nowMs);
-    const id = `${day} ${keyId} ${endpoint}`;
+    const id = `${Math.floor(nowMs / DAY_MS)} ${keyId} ${endpoint}`;
     let counter = this.#counters.get(id);
     if (counter === undefined) {
       if (this.#counters.size === MAX_COUNTERS) return;
       const none = { requests: 0, records: 0, limited: 0, failed: 0 };
-      counter = { day, partner_id: partner.id, key_id: keyId, endpoint, ...none };
+      counter = { day: dayOf(nowMs), partner_id: partner.id, key_id: keyId, endpoint, ...none };
       this.#counters.set(id, counter);
     }
     counter.requests += 1;

@@ -178,9 +178,9 @@ function databaseOn(connection: sqlite.DatabaseSync, attached: AttachedCatalog |
     kysely,
     run: read,
     readTexts: async <Row>(statementKey: string, build: () => TextsQuery<Row>, values: ParameterValues) => {
-      const rows = read(statementKey, () => joinTexts(build()), values);
-      const { text_count: count, bytes, last_key, changes_at, ...head } = firstRow(rows);
-      return { head: head as Row, count, bytes: bytes ?? new Uint8Array(), last_key, changes_at };
+      const row = firstRow(read(statementKey, () => joinTexts(build()), values));
+      const { text_count: count, bytes, last_key, changes_at } = row;
+      return { head: row, count, bytes: bytes ?? new Uint8Array(), last_key, changes_at };
     },
     runEach: runEachOn(prepared),
     readRevision: () => readRevision(kysely),

@@ -119,9 +119,7 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     request.parameters = parseParameters(request.originalUrl, request.routeOptions.config.parameters ?? {}); // 400
     checkPage(request); // 400
     checkPermission(request); // 403
-    const turn = scheduler.turn(request.partner.id);
-    if (turn === undefined) done();
-    else void turn.then(() => done());
+    scheduler.run(request.partner.id, done);
   });
   leaveWhenSent(v1, admission);
   v1.setNotFoundHandler(throwUnknownPath);
