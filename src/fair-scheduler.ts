@@ -1,3 +1,6 @@
+/** A partner keeps its turn for this long: one for each block of an index would cost as much as searching the block. */
+const TURN_MS = 1;
+
 /** Turns of one event-loop iteration begin within this long, or within as long as reading requests took before them. */
 const MIN_TURNS_MS = 2;
 
@@ -12,10 +15,14 @@ export class FairScheduler<Partner> {
   /** When the turns of this iteration end; null if it had none yet. */
   #endMs: number | null = null;
   #lastTurnMs = 0;
+  /** Who has had the last turn, and until when. */
+  #holder: Partner | null = null;
+  #heldUntilMs = 0;
 
-  /** Call before work of some milliseconds. Resolves when the partner has a turn; undefined if it has one now. */
+  /** Call before each step of longer work. Resolves when the partner has a turn; undefined if it has one now. */
   turn(partner: Partner): Promise<void> | undefined {
-    if (this.#waiting.size === 0 && this.#hasTime()) return undefined;
+    if (partner === this.#holder && performance.now() < this.#heldUntilMs) return undefined;
+    if (this.#waiting.size === 0 && this.#hasTime(partner)) return undefined;
     return new Promise((resolve) => {
       this.#enqueue(partner, resolve);
     });
@@ -23,7 +30,7 @@ export class FairScheduler<Partner> {
 
   /** The same for a callback, which costs less: calls it when the partner has a turn, at once if it has one now. */
   run(partner: Partner, job: () => void): void {
-    if (this.#waiting.size === 0 && this.#hasTime()) job();
+    if (this.#waiting.size === 0 && this.#hasTime(partner)) job();
     else this.#enqueue(partner, job);
   }
 
@@ -37,18 +44,19 @@ export class FairScheduler<Partner> {
   #runNext(): void {
     const [first] = this.#waiting;
     if (first === undefined) return;
-    if (!this.#hasTime()) {
+    const [partner, jobs] = first;
+    if (!this.#hasTime(partner)) {
       setImmediate(this.#next);
       return;
     }
-    const [partner, jobs] = first;
     this.#waiting.delete(partner);
     const job = jobs.shift();
     if (jobs.length > 0) this.#waiting.set(partner, jobs);
     job?.();
   }
 
-  #hasTime(): boolean {
+  /** Whether there is time for another turn in this iteration; if so, the partner has it. */
+  #hasTime(partner: Partner): boolean {
     const nowMs = performance.now();
     if (this.#endMs === null) {
       const readingMs = this.#waiting.size > 0 ? nowMs - this.#lastTurnMs : 0;
@@ -58,7 +66,10 @@ export class FairScheduler<Partner> {
       });
     }
     this.#lastTurnMs = nowMs;
-    return nowMs <= this.#endMs;
+    if (nowMs > this.#endMs) return false;
+    this.#holder = partner;
+    this.#heldUntilMs = nowMs + TURN_MS;
+    return true;
   }
 }
 

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { FairScheduler } from '../../src/fair-scheduler.ts';
 
 /** Longer than the turns of an iteration, so that each turn ends it. */
@@ -42,6 +42,24 @@ test('what arrives is read between turns, however many wait', async () => {
   await Promise.all(works);
   expect(order.indexOf('arrived')).toBeGreaterThanOrEqual(0);
   expect(order.indexOf('arrived')).toBeLessThan(4);
+});
+
+test('short steps of a partner share its turn while others wait, and long ones do not', async () => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  const scheduler = new FairScheduler<string>();
+  expect(scheduler.turn('one')).toBeUndefined();
+  vi.advanceTimersByTime(TURN_MS);
+  const [first, other] = [scheduler.turn('one'), scheduler.turn('other')];
+  await first;
+  expect(scheduler.turn('one')).toBeUndefined();
+  vi.advanceTimersByTime(TURN_MS);
+  const next = scheduler.turn('one');
+  await expect(Promise.race([next?.then(() => 'one'), other?.then(() => 'other')])).resolves.toBe('other');
+  await next;
+});
+
+afterEach(() => {
+  vi.useRealTimers();
 });
 
 function occupy(): void {
