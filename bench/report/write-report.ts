@@ -53,8 +53,9 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
   writeFileSync(file, await formatFor(file, JSON.stringify(results)));
 }
 
-/** The rounds that are not in a table, with the reason; null if there are none. */
-function leftOut({ parts }: Results, { part }: Subject): string | null {
+/** The rounds of load that are not in a table, with the reason; null if there are none. */
+function leftOut({ parts }: Results, { part, columns }: Subject): string | null {
+  if (!columns.includes('requests/s')) return null;
   const problems = parts.filter((one) => one.part === part).flatMap((one) => one.problems);
   return problems.length === 0 ? null : `Rounds that were left out: ${problems.join('; ')}.`;
 }
