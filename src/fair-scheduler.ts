@@ -11,17 +11,16 @@ const MIN_TURNS_MS = 2;
 export class FairScheduler<Partner> {
   /** The jobs of each partner that wait. The partner that gets the next turn comes first. */
   readonly #waiting = new Map<Partner, (() => void)[]>();
-  readonly #next = (): void => this.#runNext();
   /** When the turns of this iteration end; null if it had none yet. */
   #endMs: number | null = null;
   #lastTurnMs = 0;
-  /** Who has had the last turn, and until when. */
-  #holder: Partner | null = null;
-  #heldUntilMs = 0;
+  /** The partner of the last turn, and when that turn ends. */
+  #lastPartner: Partner | null = null;
+  #turnEndsMs = 0;
 
   /** Call before each step of longer work. Resolves when the partner has a turn; undefined if it has one now. */
   turn(partner: Partner): Promise<void> | undefined {
-    if (partner === this.#holder && performance.now() < this.#heldUntilMs) return undefined;
+    if (partner === this.#lastPartner && performance.now() < this.#turnEndsMs) return undefined;
     if (this.#waiting.size === 0 && this.#hasTime(partner)) return undefined;
     return new Promise((resolve) => {
       this.#enqueue(partner, resolve);
@@ -41,7 +40,7 @@ export class FairScheduler<Partner> {
     setImmediate(this.#next);
   }
 
-  #runNext(): void {
+  readonly #next = (): void => {
     const [first] = this.#waiting;
     if (first === undefined) return;
     const [partner, jobs] = first;
@@ -53,7 +52,7 @@ export class FairScheduler<Partner> {
     const job = jobs.shift();
     if (jobs.length > 0) this.#waiting.set(partner, jobs);
     job?.();
-  }
+  };
 
   /** Whether there is time for another turn in this iteration; if so, the partner has it. */
   #hasTime(partner: Partner): boolean {
@@ -67,8 +66,8 @@ export class FairScheduler<Partner> {
     }
     this.#lastTurnMs = nowMs;
     if (nowMs > this.#endMs) return false;
-    this.#holder = partner;
-    this.#heldUntilMs = nowMs + TURN_MS;
+    this.#lastPartner = partner;
+    this.#turnEndsMs = nowMs + TURN_MS;
     return true;
   }
 }

@@ -177,7 +177,7 @@ export const SUBJECTS: readonly Subject[] = [
     columns: ['s'],
     better: 'less',
     rows: VERSIONS,
-    whyBehind: 'this version has more features to load, and a built portal, which the earlier one lacks here',
+    whyBehind: 'this version has more features to load',
     whyAhead: 'records in the order of their positions lie together',
   },
 ];

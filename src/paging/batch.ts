@@ -157,8 +157,8 @@ const COMMA = 44;
 const START = Buffer.from('{"data":[');
 
 /**
- * Frees the memory of bytes that are not needed any more. V8 counts it until then, and collects the whole heap after so much:
- * that takes a third of the CPU time of a stream, while others' requests wait.
+ * Frees the memory of bytes that are not needed any more. Otherwise V8, which counts it, collects the whole heap after some
+ * megabytes: a stream takes a third more CPU time then, while others' requests wait.
  */
 export function freeMemory({ buffer, byteLength }: Uint8Array): void {
   // Smaller ones can be in Node's pool, whose memory several buffers share; no buffer fills half of the pool.
