@@ -72,6 +72,7 @@ export interface CatalogDraft {
  * Inserts new rows, which are lists of strings, integers, bytes (`Uint8Array`) and nulls in the order of `columns`, and
  * reads them no faster than the server accepts them. The name of the table has its schema: `catalog.contracts`.
  *
+ * @param onSent called once all rows are sent, while the server can still be writing them.
  * @throws the server's error, for example on a duplicate key.
  */
 export type CopyRows = (
@@ -79,6 +80,7 @@ export type CopyRows = (
   table: string,
   columns: readonly string[],
   rows: Iterable<readonly unknown[]>,
+  onSent?: () => void,
 ) => Promise<void>;
 
 /** The values for a statement's placeholders, by name. */

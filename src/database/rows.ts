@@ -4,12 +4,17 @@ import type { Database } from './database.ts';
 import { isOneOf, readValue } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-/** Inserts rows with a new key (`isNew`), on PostgreSQL by COPY; replaces the others. All must have the same columns. */
+/**
+ * Inserts rows with a new key (`isNew`), on PostgreSQL by COPY; replaces the others. All must have the same columns.
+ *
+ * @param onSent see `CopyRows`.
+ */
 export async function writeRows(
   database: Database,
   table: keyof Tables,
   key: string,
   rows: readonly { row: object; isNew: boolean }[],
+  onSent?: () => void,
 ): Promise<void> {
   const rowsThatAre = (isNew: boolean) => rows.filter((written) => written.isNew === isNew).map(({ row }) => row);
   const stored = rowsThatAre(false);
@@ -17,15 +22,24 @@ export async function writeRows(
   const replacement = sql.join(columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`));
   const onConflict = sql`on conflict (${sql.ref(key)}) do update set ${replacement}`;
   await insertWithStatement(database, table, stored, onConflict);
-  await insertRows(database, table, rowsThatAre(true));
+  await insertRows(database, table, rowsThatAre(true), onSent);
 }
 
-/** Inserts new rows, which must have the same columns. */
-export async function insertRows(database: Database, table: keyof Tables, rows: readonly object[]): Promise<void> {
+/**
+ * Inserts new rows, which must have the same columns.
+ *
+ * @param onSent see `CopyRows`.
+ */
+export async function insertRows(
+  database: Database,
+  table: keyof Tables,
+  rows: readonly object[],
+  onSent?: () => void,
+): Promise<void> {
   if (rows.length === 0) return;
   const { kysely, copyRows } = database;
   if (copyRows === undefined) await insertWithStatement(database, table, rows, sql``);
-  else await copyRows(kysely, table, columnsOf(rows), valuesOf(rows));
+  else await copyRows(kysely, table, columnsOf(rows), valuesOf(rows), onSent);
 }
 
 async function insertWithStatement(

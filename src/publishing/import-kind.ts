@@ -50,6 +50,7 @@ export async function importKind(
     if (!isReadError(error)) throw error;
     writer.report(null, '', `cannot be read: ${error.message}`);
   }
+  await writer.finish();
   return published;
 }
 

@@ -126,13 +126,35 @@ test('a copy on an already lost connection fails', async () => {
   expect(await copiedIds(made.database)).toEqual([]);
 });
 
+/** Makes each insert wait for the advisory lock 1. */
+async function makeInsertsWait({ kysely }: Database): Promise<void> {
+  await sql`create function wait() returns trigger language plpgsql as $$
+    begin perform pg_advisory_xact_lock(1); return new; end $$`.execute(kysely);
+  await sql`create trigger wait before insert on copied for each row execute function wait()`.execute(kysely);
+}
+
+test('a copy tells that its rows are sent while the server still writes, and the next statement waits for it', async () => {
+  await makeInsertsWait(made.database);
+  await using other = openForCommands(made.config);
+  let copying: Promise<unknown> = Promise.resolve();
+  await inTransaction(other, async (blocking) => {
+    await sql`select pg_advisory_xact_lock(1)`.execute(blocking.kysely);
+    const sent = Promise.withResolvers<null>();
+    copying = inTransaction(made.database, async (transaction) => {
+      const written = transaction.copyRows?.(transaction.kysely, 'copied', COLUMNS, [[1, 'one']], () =>
+        sent.resolve(null),
+      );
+      return (await Promise.all([written, copiedIds(transaction)]))[1];
+    });
+    await sent.promise;
+    expect(await copiedIds(blocking)).toEqual([]);
+  });
+  expect(await copying).toEqual([1]);
+});
+
 test('rows are read no faster than the server accepts them', async () => {
   const total = 1_000;
-  await sql`create function wait() returns trigger language plpgsql as $$
-    begin perform pg_advisory_xact_lock(1); return new; end $$`.execute(made.database.kysely);
-  await sql`create trigger wait before insert on copied for each row execute function wait()`.execute(
-    made.database.kysely,
-  );
+  await makeInsertsWait(made.database);
   let read = 0;
   function* rows() {
     for (const row of longRows(total)) {

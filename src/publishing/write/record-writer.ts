@@ -33,6 +33,8 @@ export class RecordWriter {
   readonly report: Report;
   readonly #context: ImportContext;
   readonly #kind: Kind;
+  /** PostgreSQL can still be writing the last rows. */
+  #written = Promise.resolve();
 
   constructor(context: ImportContext, kind: Kind, report: Report) {
     this.rules = RULES[kind]?.(context, report) ?? {};
@@ -78,6 +80,11 @@ export class RecordWriter {
       this.#describe(changes);
       await this.#renderAndWrite(changes);
     }
+  }
+
+  /** Resolves once all rows are written. @throws the server's error. */
+  finish(): Promise<void> {
+    return this.#written;
   }
 
   /**
@@ -127,7 +134,7 @@ export class RecordWriter {
 
   /** Skips records rerendered to the same text. Returns the number written. */
   async #writeRows(rendered: readonly RenderedChange[]): Promise<number> {
-    const { changed, database, referenceData } = this.#context;
+    const { changed, database, emptyKinds, referenceData } = this.#context;
     const written = rendered.flatMap((change) => {
       const row = rowOf(this.#context, this.#kind, change);
       return row === null ? [] : [{ ...change, row }];
@@ -138,7 +145,15 @@ export class RecordWriter {
     }
     if (isIndexed(this.#kind)) await recordMoves(this.#context, this.#kind, written);
     const rows = written.map(({ row, before }) => ({ row, isNew: before === null }));
-    await writeRows(database, this.#tableName, keyField(this.#kind), rows);
+    await this.#written;
+    const sent = new Promise<void>((onSent) => {
+      this.#written = writeRows(database, this.#tableName, keyField(this.#kind), rows, onSent);
+    });
+    // Awaited later; until then a rejection must not count as unhandled.
+    this.#written.catch(() => undefined);
+    // While the server writes, the next lines are parsed, if that needs no statement: it would hide the error of a failed COPY.
+    const isAlone = emptyKinds.has(this.#kind) && this.#ownTables.length === 0;
+    await (isAlone ? Promise.race([sent, this.#written]) : this.#written);
     await this.#writeReferences(written.filter(({ entry }) => entry !== null));
     await this.#changeIndex(written as readonly WrittenChange<IndexedKind>[]);
     return written.length;
