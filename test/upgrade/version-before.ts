@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
  * put its commit here: `git rev-parse <the commit that changed "version" in package.json to it, or a later one of the
  * same version>`.
  */
-export const VERSION_BEFORE = { version: '2.2.1', commit: 'ea03c3a95a1fa9ede0e2ff39b6efe91815efc3e1' };
+export const VERSION_BEFORE = { version: '2.2.2', commit: 'a01ccab5c6180e17fa04dee7f055acb10251a414' };
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 
