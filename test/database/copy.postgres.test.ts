@@ -133,7 +133,7 @@ async function makeInsertsWait({ kysely }: Database): Promise<void> {
   await sql`create trigger wait before insert on copied for each row execute function wait()`.execute(kysely);
 }
 
-test('a copy tells that its rows are sent while the server still writes, and the next statement waits for it', async () => {
+test('a copy reports that its rows are sent while the server still writes them, and the next statement waits', async () => {
   await makeInsertsWait(made.database);
   await using other = openForCommands(made.config);
   let copying: Promise<unknown> = Promise.resolve();

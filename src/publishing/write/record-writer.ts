@@ -151,7 +151,7 @@ export class RecordWriter {
     });
     // Awaited later; until then a rejection must not count as unhandled.
     this.#written.catch(() => undefined);
-    // While the server writes, the next lines are parsed, if that needs no statement: it would hide the error of a failed COPY.
+    // Parse the next lines while the server writes, unless other statements follow: their error would hide that of the COPY.
     const isAlone = emptyKinds.has(this.#kind) && this.#ownTables.length === 0;
     await (isAlone ? Promise.race([sent, this.#written]) : this.#written);
     await this.#writeReferences(written.filter(({ entry }) => entry !== null));

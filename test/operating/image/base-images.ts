@@ -11,7 +11,7 @@ const run = promisify(execFile);
 
 /** The Debian packages of the base that runs the service: what Node needs. */
 const RUNTIME = ['base-files', 'libc6', 'libgcc-s1', 'libstdc++6'];
-/** The Debian packages that `npm ci` needs in the image, besides Node and npm. */
+/** Debian packages of the image that runs `npm ci`, in addition to Node and npm. */
 const TOOLS = ['coreutils', 'dash', 'findutils'];
 
 /** One certificate of a bundle. */
