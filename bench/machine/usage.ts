@@ -32,12 +32,9 @@ export function startCpuMeter(serverPid: number, postgresPid: number | null): ()
   };
 }
 
-/** Memory of a process and its descendants, in megabytes: resident, and without its share of what others use too. */
-export function memoryOf(pid: number): { resident: number; proportional: number } {
-  const tree = treeOf(pid);
-  const sum = (file: string, field: string): number =>
-    tree.reduce((total, member) => total + megabytesIn(`${member}/${file}`, field), 0);
-  return { resident: sum('status', 'VmRSS'), proportional: sum('smaps_rollup', 'Pss') };
+/** Resident memory of a process and its descendants, in megabytes. */
+export function residentMegabytes(pid: number): number {
+  return treeOf(pid).reduce((total, member) => total + megabytesIn(`${member}/status`, 'VmRSS'), 0);
 }
 
 /** Peak resident memory of a process so far, in megabytes. */

@@ -21,13 +21,31 @@ export interface Bound {
   readonly trials: number;
 }
 
-export type Night = { readonly version: string; readonly at: string } & (PassedHistories | Bound);
+/** Everything partners and operators do, at the same time and for long; every response was as it had to be. */
+export interface PassedSoak {
+  readonly engine: Engine;
+  readonly processes: number;
+  readonly requests: number;
+  readonly imports: number;
+  readonly byMinute: readonly SoakMinute[];
+}
+
+/** The largest memory of all processes together, and the times of requests. */
+export interface SoakMinute {
+  readonly mb: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly longestMs: number;
+}
+
+type Seen = PassedHistories | Bound | PassedSoak;
+export type Night = { readonly version: string; readonly at: string } & Seen;
 
 const FILE = fileURLToPath(new URL('../nights.ndjson', import.meta.url));
 const PACKAGE = new URL('../../package.json', import.meta.url);
 
 /** Prints what a night saw, and with `RECORD=1` appends it to `bench/nights.ndjson`, which the report reads. */
-export function recordNight(seen: PassedHistories | Bound): void {
+export function recordNight(seen: Seen): void {
   const { version } = JSON.parse(readFileSync(PACKAGE, 'utf8')) as { version: string };
   const line = `${JSON.stringify({ version, at: new Date().toISOString().slice(0, 10), ...seen })}\n`;
   process.stdout.write(line);

@@ -12,7 +12,6 @@ export type Unit =
   | 'requests'
   | 's'
   | 'MB'
-  | 'PSS MB'
   | 'CPU s'
   | 'CPU µs'
   | 'server CPU µs'

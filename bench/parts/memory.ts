@@ -5,7 +5,7 @@ import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { Question } from '../candidates/question.ts';
 import { startService, type RunningService } from '../candidates/service.ts';
 import { runLoad } from '../load/load.ts';
-import { memoryOf } from '../machine/usage.ts';
+import { residentMegabytes } from '../machine/usage.ts';
 import type { BenchContext, Part } from '../measure/context.ts';
 import { listQuestions, newQuestions, wordsByFrequency, WORST_WORDS } from '../measure/questions.ts';
 
@@ -32,8 +32,7 @@ export const memory: Part = {
     const { settings, market, scratch } = context;
     const share = settings.isSmoke ? SMOKE_SHARE : 1;
     const measure = (work: string, { pid, name }: RunningCandidate): void => {
-      const { resident, proportional } = memoryOf(pid);
-      context.record.add(work, name, { MB: resident, 'PSS MB': proportional });
+      context.record.add(work, name, { MB: residentMegabytes(pid) });
     };
     const measureAtRest = async (candidate: RunningCandidate): Promise<void> => {
       await ask(context, candidate, listQuestions(context, WARM_UP_PAGES / share));

@@ -1,5 +1,5 @@
 import { SERVICE_NAMES } from '../candidates/service.ts';
-import type { Engine } from '../market/databases.ts';
+import { ENGINES, type Engine } from '../market/databases.ts';
 import type { Bound, Night } from '../measure/nights.ts';
 import type { Unit } from '../measure/results.ts';
 import { AFTER_PAGES } from '../parts/memory.ts';
@@ -12,19 +12,21 @@ const PROMISED: Readonly<Record<string, string>> = {
   'a revoked key works, during failovers': '30,000 ms',
 };
 
-const ENGINES: readonly Engine[] = ['sqlite', 'postgres'];
+export const ENGINE_NAMES = { sqlite: 'SQLite', postgres: 'PostgreSQL' } as const satisfies Record<Engine, string>;
 
 /** Renders how many histories the newest version has passed, and the largest values that nights and the bench saw. */
 export function boundsText(figures: Figures, nights: readonly Night[]): string {
-  const newest = newestOf(nights);
-  const ofNewest = nights.filter(({ version }) => version === newest);
+  const histories = nights.filter((night) => 'histories' in night);
+  const newest = newestOf(histories);
   const passed = ENGINES.flatMap((engine) => {
-    const own = ofNewest.filter((night) => 'histories' in night && night.engine === engine);
+    const own = histories.filter((night) => night.version === newest && night.engine === engine);
     const sum = (name: 'histories' | 'steps' | 'syncs'): string =>
-      own.reduce((total, night) => total + ('histories' in night ? night[name] : 0), 0).toLocaleString('en-US');
+      own.reduce((total, night) => total + night[name], 0).toLocaleString('en-US');
     return own.length === 0
       ? []
-      : [`on ${nameOf(engine)} ${sum('histories')} with ${sum('steps')} steps and ${sum('syncs')} compared syncs`];
+      : [
+          `on ${ENGINE_NAMES[engine]} ${sum('histories')} with ${sum('steps')} steps and ${sum('syncs')} compared syncs`,
+        ];
   });
   const recorded = Map.groupBy(nights.filter((night) => 'bound' in night), ({ bound }) => bound); // prettier-ignore
   const bounds = [...recorded.values()].flatMap((own) => own.filter(({ version }) => version === newestOf(own)));
@@ -51,10 +53,8 @@ export function boundsText(figures: Figures, nights: readonly Night[]): string {
 }
 
 /** Of a bound that the newest version did not measure yet, the report has the figures of the version before. */
-const newestOf = (nights: readonly Night[]): string =>
+export const newestOf = (nights: readonly Night[]): string =>
   nights.map(({ version }) => version).sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1) ?? ''; // prettier-ignore
-
-const nameOf = (engine: Engine): string => (engine === 'sqlite' ? 'SQLite' : 'PostgreSQL');
 
 /** The longest waits and the largest memory of this service at any size, in any round. */
 function fromBench(figures: Figures): Bound[] {

@@ -1,4 +1,5 @@
 import { SERVICE_NAMES } from '../candidates/service.ts';
+import { median } from '../measure/statistics.ts';
 import { sizeText, type Figures, type Row } from './figures.ts';
 import type { ComparedRows, Subject } from './subject.ts';
 
@@ -72,13 +73,22 @@ function comparisonsOf(figures: Figures, { part, columns, better, rows }: Subjec
       all.flatMap((rival) => {
         const engines = [ours, rival].map(({ candidate }) => engineOf(candidate));
         if (engines[0] === null || (engines[1] !== null && engines[1] !== engines[0])) return [];
-        const [own, other] = [ours, rival].map((row) => figures.find(part, size, row, unit) ?? NaN);
-        const ratio = ((better === 'more' ? own : other) ?? NaN) / ((better === 'more' ? other : own) ?? NaN);
+        const [own = [], other = []] = [ours, rival].map((row) => figures.valuesOf(part, [size], row, unit));
+        const ratio = better === 'more' ? ratioOf(own, other) : ratioOf(other, own);
         if (ours === rival || !isPair(ours, rival) || !Number.isFinite(ratio)) return [];
         return [{ ours, rival: labelOf(rival), size, ratio }];
       }),
     ),
   );
+}
+
+/**
+ * The median of the ratios round by round, since the rounds of two servers follow each other and a machine that slows down
+ * slows both; of the medians, if rounds were left out.
+ */
+function ratioOf(values: readonly number[], others: readonly number[]): number {
+  if (values.length !== others.length) return median(values) / median(others);
+  return median(values.map((value, round) => value / (others[round] ?? NaN)));
 }
 
 /** The work, size and engine of a comparison, without those that all have in common. */

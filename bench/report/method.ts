@@ -34,7 +34,8 @@ export function methodText({ machine, parts }: Results, figures: Figures): strin
   return `
 - ${pinned}
 - wrk sends ${[...new Set(rounds)].join('; ')}. Rounds are interleaved: every server once, then every server again, after a
-  warm-up that is not counted. Tables show medians; \`results.json\` has the value of each round.${noise}
+  warm-up that is not counted. Tables show medians; sentences have the median of the ratios round by round, since the machine
+  has slow phases; \`results.json\` has the value of each round.${noise}
 - This service runs as in production: keys, scope, limits, request IDs, entity tags, and a line in a log file for each
   request. The other servers do none of that, and have tables of their own in the same PostgreSQL: the same rows in columns,
   with indexes for this work, vacuumed and analyzed. PostgreSQL is durable; parallel queries and JIT are off, as they do not

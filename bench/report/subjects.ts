@@ -61,7 +61,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'Time of a count',
     part: 'counts',
-    columns: ['longest ms', ...TIME],
+    columns: ['longest ms', 'p50 ms'],
     better: 'less',
     rows: {
       us: 'a count for the first time',
@@ -128,8 +128,7 @@ export const SUBJECTS: readonly Subject[] = [
   {
     title: 'Memory',
     part: 'memory',
-    columns: ['MB', 'PSS MB'],
-    heads: { MB: 'RSS MB' },
+    columns: ['MB'],
     better: 'less',
     whyBehind: 'this service caches responses, rows and parts of its index, and has more features',
     whyAhead: 'it loads less code and has bounded caches',
@@ -177,7 +176,7 @@ export const SUBJECTS: readonly Subject[] = [
     columns: ['s'],
     better: 'less',
     rows: VERSIONS,
-    whyBehind: 'this version has more features to load',
+    whyBehind: 'this version has more features to load, and the rounds of a walk differ by as much',
     whyAhead: 'records in the order of their positions lie together',
   },
 ];

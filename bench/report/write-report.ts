@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { formatFor } from '../../tools/format.ts';
@@ -6,11 +6,12 @@ import { readNights } from '../measure/nights.ts';
 import { note } from '../measure/progress.ts';
 import { RESULTS_NAME, type Results } from '../measure/results.ts';
 import { boundsText } from './bounds.ts';
-import { drawSubject } from './charts.ts';
+import { drawSoaks, drawSubject } from './charts.ts';
 import { compare } from './comparison.ts';
 import { Figures, readable, sizeText } from './figures.ts';
 import { machineText, methodText } from './method.ts';
 import type { Subject } from './subject.ts';
+import { longestSoaks, soakText } from './soak.ts';
 import { SUBJECTS } from './subjects.ts';
 
 /** The folder of the committed report. */
@@ -22,7 +23,9 @@ const MAX_BYTES = 25 * 1024;
 /** Writes the report and its charts from the results, and formats the results file. */
 export async function writeReport(results: Results, folder = REPORT_FOLDER): Promise<void> {
   const figures = new Figures(results);
-  rmSync(join(folder, 'charts'), { recursive: true, force: true });
+  const charts = join(folder, 'charts');
+  rmSync(charts, { recursive: true, force: true });
+  mkdirSync(charts);
   const measured = SUBJECTS.flatMap((subject) => {
     const said = compare(figures, subject);
     return said === null ? [] : [{ subject, ...said }];
@@ -35,13 +38,16 @@ export async function writeReport(results: Results, folder = REPORT_FOLDER): Pro
       const parts = [`## ${subject.title}`, text, chart, tableOf(figures, subject), leftOut(results, subject)];
       return parts.filter((one) => one !== null).join('\n\n');
     });
+  const nights = readNights();
+  const soaks = longestSoaks(nights);
   const text = [
     '# Measurements',
     'Written by `npm run bench`; `node bench/report.ts` writes it again from `results.json`, which also has the figures of each ' +
       'round. Tables in which something is ahead of this service come first, the largest lead at the top.',
     ...sections,
     '## Bounds',
-    boundsText(figures, readNights()),
+    boundsText(figures, nights),
+    ...(soaks.length === 0 ? [] : ['## Everything at once', ...soaks.map(soakText), drawSoaks(soaks, folder)]),
     '## Machine',
     machineText(results),
     '## Method',

@@ -5,6 +5,7 @@ import { type Results, type Thoroughness, type Unit } from '../../bench/measure/
 import { boundsText } from '../../bench/report/bounds.ts';
 import { compare } from '../../bench/report/comparison.ts';
 import { Figures } from '../../bench/report/figures.ts';
+import { longestSoaks, soakText } from '../../bench/report/soak.ts';
 import type { Subject } from '../../bench/report/subject.ts';
 
 const THOROUGHNESS: Thoroughness = {
@@ -43,6 +44,11 @@ test('a sentence names who is ahead of the service first, by the ratio of the me
   });
 });
 
+test('servers are compared round by round, so that a phase in which the machine is slow favours none of them', () => {
+  const figures = figuresOf({ [SERVICE_NAMES.sqlite]: [100, 50, 51], [MINIMUM]: [100, 99, 51] });
+  expect(compare(figures, SUBJECT)?.text).toContain('is level with a hand-written minimum');
+});
+
 test('a table of which nothing was measured has no sentence', () => {
   expect(compare(figuresOf({ [SERVICE_NAMES.sqlite]: [1] }), SUBJECT)).toBeNull();
 });
@@ -64,4 +70,16 @@ test('a bound is the largest value of all nights of the newest version, and of a
     '| pause |  | 8.00 ms | 1,500 |  |  |',
     '| memory page |  | 1,200 MB | 2 |  |  |',
   ]);
+});
+
+test('of the soaks of the newest version, the longest on each engine is in the report', () => {
+  const minute = { mb: 100, p50Ms: 2, p99Ms: 9, longestMs: 50 };
+  const soak = { at: '', engine: 'sqlite', processes: 2, requests: 5_000, imports: 7 } as const;
+  const longest = { ...soak, version: '2.10.0', byMinute: [minute, { ...minute, p99Ms: 12 }] };
+  const onPostgres = { ...longest, engine: 'postgres' } as const;
+  const shorter = { ...longest, byMinute: [minute] };
+  const older = { ...longest, version: '2.9.0', byMinute: [minute, minute, minute] };
+  expect(longestSoaks([older, longest, shorter, onPostgres])).toEqual([longest, onPostgres]);
+  expect(soakText(longest)).toContain('2 minutes: 5,000 requests of every kind, while 7 imports ran');
+  expect(soakText(longest)).toContain('p99 9.00 to 12.0 ms');
 });

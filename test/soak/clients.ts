@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient, type HttpResponse, type Client } from '../support/client.ts';
+import type { Response } from './watch.ts';
 import { LEAD_ENTITIES, SOLICITATIONS, STALE_MS, versionOf, type ServedRecord, type World } from './world.ts';
 
 /** The state that the clients of a soak test share. */
@@ -11,7 +12,7 @@ export interface Soak {
   isOver: boolean;
   /** The number of requests by kind. */
   readonly asked: Record<string, number>;
-  readonly tookMs: number[];
+  readonly responses: Response[];
   problem(text: string): void;
 }
 
@@ -39,7 +40,7 @@ async function ask(
   const answer = await client.get(path, { key, headers });
   const answeredAtMs = performance.now();
   soak.asked[kind] = (soak.asked[kind] ?? 0) + 1;
-  soak.tookMs.push(answeredAtMs - askedAtMs);
+  soak.responses.push({ atMs: answeredAtMs, tookMs: answeredAtMs - askedAtMs });
   if (answer.status !== status)
     soak.problem(`${path}: ${answer.status} in place of ${status}: ${answer.body.slice(0, 200)}`);
   if (answer.headers['x-request-id'] === undefined) soak.problem(`${path}: no X-Request-ID`);

@@ -17,7 +17,7 @@ import { makePartner } from '../support/partners.ts';
 import { withImportDirectory, type ImportLines } from '../support/publishing.ts';
 import { startServing } from '../support/serving-process.ts';
 import { beFollower, beMixedClient, type Soak } from './clients.ts';
-import { growthOf, heldBy, type Held } from './watch.ts';
+import { growthOf, heldBy, summarizeMinutes, type Held } from './watch.ts';
 import { allIds, LEAD_ENTITIES, STALE_MS, World } from './world.ts';
 
 /*
@@ -65,16 +65,16 @@ const services = Array.from({ length: processes }, () =>
 );
 const pids = services.map(({ pid }) => pid);
 const problems = new Map<string, number>();
+const problem = (text: string): void => void problems.set(text, (problems.get(text) ?? 0) + 1);
+const url = `http://127.0.0.1:${port}`;
+const soak: Soak = { url, world, key, isOver: false, asked: {}, responses: [], problem };
+const held: Held[] = [];
+let imports = 0;
+let startedMs = 0;
 try {
-  const soak: Soak = {
-    url: `http://127.0.0.1:${port}`,
-    ...{ world, key, isOver: false, asked: {}, tookMs: [] },
-    problem: (text) => void problems.set(text, (problems.get(text) ?? 0) + 1),
-  };
-  await untilReady(soak.url);
+  await untilReady(url);
   const idle = heldBy(pids);
-  const held: Held[] = [];
-  const imports = { count: 0 };
+  startedMs = idle.atMs;
   const running = [
     ...Array.from({ length: 6 }, () => beMixedClient(soak, false)),
     ...Array.from({ length: 2 }, () => beMixedClient(soak, true)),
@@ -82,7 +82,7 @@ try {
     changeAccess(soak, database),
     untilOver(soak, IMPORT_PAUSE_MS, async () => {
       await change(some(allIds(), CHANGED_AT_ONCE));
-      imports.count += 1;
+      imports += 1;
     }),
     untilOver(soak, WATCH_MS, () => Promise.resolve(void held.push(heldBy(pids)))),
   ];
@@ -93,39 +93,13 @@ try {
   await delay(STALE_MS);
   const after = heldBy(pids);
   const grownMb = growthOf(held.map(({ residentMb }) => residentMb));
-  if (minutes >= LONG_MINUTES && grownMb > MAX_GROWTH_MB) soak.problem(`memory grew by ${grownMb} MB`);
+  if (minutes >= LONG_MINUTES && grownMb > MAX_GROWTH_MB) problem(`memory grew by ${grownMb} MB`);
   // The first requests open database connections and similar.
-  if (minutes >= LONG_MINUTES && growthOf(held.map(({ descriptors }) => descriptors)) > 2)
-    soak.problem('descriptors grew');
+  if (minutes >= LONG_MINUTES && growthOf(held.map(({ descriptors }) => descriptors)) > 2) problem('descriptors grew');
   const max = Math.max(...held.map(({ residentMb }) => residentMb));
-  recordNight({
-    bound: `memory of ${processes} processes, soak`,
-    engine: config.engine,
-    unit: 'MB',
-    max,
-    trials: held.length,
-  });
-  const took = soak.tookMs.toSorted((a, b) => a - b);
-  const percentile = (share: number): number => Math.round((took[Math.floor(took.length * share)] ?? 0) * 10) / 10;
-  process.stdout.write(
-    `${JSON.stringify({
-      engine: config.engine,
-      ...{ minutes, processes, asked: soak.asked, imports: imports.count },
-      tookMs: { p50: percentile(0.5), p99: percentile(0.99), p999: percentile(0.999) },
-      residentMb: {
-        idle: idle.residentMb,
-        samples: every(held, 10).map(({ residentMb }) => residentMb),
-        after: after.residentMb,
-        grownMb,
-      },
-      descriptors: {
-        idle: idle.descriptors,
-        samples: every(held, 10).map(({ descriptors }) => descriptors),
-        after: after.descriptors,
-      },
-      problems: [...problems].slice(0, 20),
-    })}\n`,
-  );
+  const bound = `memory of ${processes} processes, soak`;
+  recordNight({ bound, engine: config.engine, unit: 'MB', max, trials: held.length });
+  process.stdout.write(`${JSON.stringify({ minutes, requests: soak.asked, idle, after, grownMb })}\n`);
 } finally {
   for (const service of services) {
     service.kill('SIGTERM');
@@ -137,6 +111,10 @@ try {
   for (const [text, times] of problems) process.stderr.write(`${times} × ${text}\n`);
   await database.close();
   rmSync(folder, { recursive: true, force: true });
+}
+if (problems.size === 0) {
+  const byMinute = summarizeMinutes(startedMs, minutes, held, soak.responses);
+  recordNight({ engine: config.engine, processes, requests: soak.responses.length, imports, byMinute });
 }
 process.exit(problems.size > 0 ? 1 : 0);
 
@@ -208,14 +186,6 @@ function some<T>(values: readonly T[], count: number): T[] {
   const start = Math.floor(Math.random() * values.length);
   const step = 1 + Math.floor(Math.random() * 40);
   return [...new Set(Array.from({ length: count }, (_, index) => values[(start + index * step) % values.length] as T))];
-}
-
-/** Picks N evenly spaced values. */
-function every<T>(values: readonly T[], count: number): T[] {
-  return Array.from(
-    { length: Math.min(count, values.length) },
-    (_, index) => values[Math.floor((index * values.length) / count)] as T,
-  );
 }
 
 function positive(text: string): number {

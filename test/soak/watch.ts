@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import type { SoakMinute } from '../../bench/measure/nights.ts';
+import { median, quantile } from '../../bench/measure/statistics.ts';
 
 /** The resources that processes hold. */
 export interface Held {
+  readonly atMs: number;
   readonly residentMb: number;
   readonly descriptors: number;
 }
@@ -14,7 +17,7 @@ export function heldBy(pids: readonly number[]): Held {
     pages += Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]);
     descriptors += readdirSync(`/proc/${pid}/fd`).length;
   }
-  return { residentMb: Math.round((pages * 4096) / 100_000) / 10, descriptors };
+  return { atMs: performance.now(), residentMb: Math.round((pages * 4096) / 100_000) / 10, descriptors };
 }
 
 /**
@@ -25,6 +28,26 @@ export function growthOf(series: readonly number[]): number {
   return median(series.slice(-quarter)) - median(series.slice(quarter, 2 * quarter));
 }
 
-function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+/** A response, and how long it took. */
+export interface Response {
+  readonly atMs: number;
+  readonly tookMs: number;
+}
+
+/** Summarizes each whole minute since the start. */
+export function summarizeMinutes(
+  startedMs: number,
+  minutes: number,
+  held: readonly Held[],
+  took: readonly Response[],
+): SoakMinute[] {
+  const minuteOf = ({ atMs }: { atMs: number }): number => Math.floor((atMs - startedMs) / 60_000);
+  const heldIn = Map.groupBy(held, minuteOf);
+  const tookIn = Map.groupBy(took, minuteOf);
+  return Array.from({ length: Math.floor(minutes) }, (_, minute) => {
+    const times = (tookIn.get(minute) ?? []).map(({ tookMs }) => tookMs);
+    const of = (share: number): number => Math.round(10 * quantile(times, share)) / 10;
+    const mb = Math.max(...(heldIn.get(minute) ?? []).map(({ residentMb }) => residentMb));
+    return { mb, p50Ms: of(0.5), p99Ms: of(0.99), longestMs: of(1) };
+  });
 }
