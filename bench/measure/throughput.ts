@@ -23,8 +23,8 @@ export interface Work {
 const MAX_REFUSED = 0.01;
 
 /**
- * Measures requests per second in interleaved rounds: each round measures every candidate once. The first one, a
- * warm-up, is not counted.
+ * Measures requests per second in interleaved rounds: each round measures every candidate once and begins with another,
+ * so that none always has the same place. The first one, a warm-up, is not counted.
  */
 export async function measureThroughput({ settings, postgres, record }: BenchContext, work: Work): Promise<void> {
   const { rounds, isSmoke, connections, seconds } = settings;
@@ -34,7 +34,8 @@ export async function measureThroughput({ settings, postgres, record }: BenchCon
     .map((candidate) => ({ candidate, all: requestsTo(candidate, work.questions) }))
     .filter(({ all }) => all.length > 0);
   for (let round = isSmoke ? 1 : 0; round <= rounds; round++) {
-    for (const { candidate, all } of asked) {
+    const first = round % asked.length;
+    for (const { candidate, all } of [...asked.slice(first), ...asked.slice(0, first)]) {
       const share = Math.floor(all.length / (rounds + 1));
       const requests = isRepeated ? all : all.slice(round * share, (round + 1) * share);
       const cpuSince = startCpuMeter(candidate.pid, candidate.usesPostgres ? postgres.process.pid : null);
