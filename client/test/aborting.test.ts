@@ -1,27 +1,13 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { AbortedError, createClient, memoryCache, TimeoutError, type ClientOptions } from '../src/index.ts';
 import {
+  faulty,
   sendError,
   sendForever,
   sendJson,
-  startFaultyServer,
   type FaultyServer,
   type Misbehave,
 } from './support/faulty-server.ts';
-
-let servers: FaultyServer[];
-beforeEach(() => {
-  servers = [];
-});
-afterEach(async () => {
-  for (const server of servers) await server.close();
-});
-
-async function start(misbehave: Misbehave): Promise<FaultyServer> {
-  const server = await startFaultyServer(misbehave);
-  servers.push(server);
-  return server;
-}
 
 const client = (server: FaultyServer, options: Partial<ClientOptions> = {}): ReturnType<typeof createClient> =>
   createClient({ baseUrl: server.url, apiKey: 'key', ...options });
@@ -40,13 +26,13 @@ describe('an AbortSignal ends', () => {
   const reason = new Error('no longer needed');
 
   test('a request before it is sent', async () => {
-    const server = await start((response) => sendJson(response, {}));
+    const server = await faulty((response) => sendJson(response, {}));
     await expectAborted(client(server).health({ signal: AbortSignal.abort(reason) }), reason);
     expect(server.received).toEqual([]);
   });
 
   test('a request while an asynchronous cache is read', async () => {
-    const server = await start((response) => sendJson(response, {}));
+    const server = await faulty((response) => sendJson(response, {}));
     const controller = new AbortController();
     const cache = {
       ...memoryCache(),
@@ -64,7 +50,7 @@ describe('an AbortSignal ends', () => {
     ['a partially received body', sendForever],
   ])('%s, and its connection', async (_, misbehave) => {
     const controller = new AbortController();
-    const server = await start((response, index, request) => {
+    const server = await faulty((response, index, request) => {
       misbehave(response, index, request);
       setImmediate(() => controller.abort(reason));
     });
@@ -75,7 +61,7 @@ describe('an AbortSignal ends', () => {
 
   test('the pause before a retry', async () => {
     const controller = new AbortController();
-    const server = await start((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '60' }));
+    const server = await faulty((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '60' }));
     // By then the one-minute delay before the retry has begun.
     const onAnswer = (): void => void setImmediate(() => controller.abort(reason));
     const listing = Array.fromAsync(client(server, { onAnswer }).contracts.list({}, { signal: controller.signal }));
@@ -84,7 +70,7 @@ describe('an AbortSignal ends', () => {
   });
 
   test('a listing between two pages', async () => {
-    const server = await start((response, index) =>
+    const server = await faulty((response, index) =>
       sendJson(response, { data: [{ id: 'a' }], meta: { next_cursor: `more_${index}`, limit: 1 } }, 200, {
         'x-sync-watermark': '2026-04-15T09:00:00.000Z',
       }),
@@ -101,7 +87,7 @@ describe('an AbortSignal ends', () => {
   });
 
   test('nothing else: no listener remains on a long-lived signal', async () => {
-    const server = await start((response, index) =>
+    const server = await faulty((response, index) =>
       index % 2 === 0 ? sendError(response, 500, 'internal_error') : sendJson(response, { status: 'ok' }),
     );
     const { signal } = new AbortController();
@@ -126,7 +112,7 @@ describe('a timeout', () => {
     ['a request without a response', () => undefined],
     ['a request with an endless body', sendForever],
   ])('ends %s and its connection, with the time in the message', async (_, misbehave) => {
-    const server = await start(misbehave);
+    const server = await faulty(misbehave);
     const request = client(server, { timeoutMs: 300, retry: false }).contracts.get('a');
     await expect(request).rejects.toBeInstanceOf(TimeoutError);
     await expect(request).rejects.toThrow(/300 ms/);
@@ -135,7 +121,7 @@ describe('a timeout', () => {
   });
 
   test('applies to each attempt, not to all retries together', async () => {
-    const server = await start((response, index) => {
+    const server = await faulty((response, index) => {
       if (index === 3) sendJson(response, { status: 'ok' });
     });
     const options = { timeoutMs: 800, retry: { minDelayMs: 1, maxDelayMs: 1 } };

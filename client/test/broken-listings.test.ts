@@ -1,13 +1,7 @@
 import type { ServerResponse } from 'node:http';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createClient, UnexpectedAnswerError, type Client } from '../src/index.ts';
-import { sendChanges, sendJson, sendPiece, startFaultyServer, type Misbehave } from './support/faulty-server.ts';
-
-async function clientFor(misbehave: Misbehave): Promise<Client> {
-  const server = await startFaultyServer(misbehave);
-  onTestFinished(() => server.close());
-  return createClient({ baseUrl: server.url, apiKey: 'key', retry: false });
-}
+import { clientOfFaulty, faulty, sendChanges, sendJson, sendPiece } from './support/faulty-server.ts';
 
 /** Reads a listing whole, and returns the error that this must throw. */
 async function refusal(listing: AsyncIterable<unknown>): Promise<UnexpectedAnswerError> {
@@ -39,7 +33,7 @@ const LISTINGS: readonly [string, (response: ServerResponse, cursor: string) => 
 test.each(LISTINGS)('a cursor that %s had before ends it with an error', async (_, send, read) => {
   for (const count of [1, 3]) {
     let requests = 0;
-    const client = await clientFor((response) => {
+    const client = await clientOfFaulty((response) => {
       requests += 1;
       // A listing that goes on must fail the test, not run until its end.
       if (requests > 10) response.destroy();
@@ -52,7 +46,7 @@ test.each(LISTINGS)('a cursor that %s had before ends it with an error', async (
 });
 
 test('a link without a cursor does not end a stream early', async () => {
-  const client = await clientFor((response) =>
+  const client = await clientOfFaulty((response) =>
     response
       .writeHead(200, { 'content-type': 'application/x-ndjson', link: '</v1/coops?limit=2>; rel="next"' })
       .end('{}\n'),
@@ -64,10 +58,9 @@ test.each<[string, string, Read]>([
   ['NDJSON', 'application/x-ndjson', (client) => client.stream('coops')],
   ['CSV', 'text/csv', (client) => client.csv('coops')],
 ])('a piece of %s that ends within a line is read again, and returned only if it is whole', async (_, type, read) => {
-  const server = await startFaultyServer((response, index) =>
+  const server = await faulty((response, index) =>
     sendPiece(response, index === 0 ? '{"id":"a"}\n{"id":"b' : '{"id":"a"}\n{"id":"b"}\n', type, null),
   );
-  onTestFinished(() => server.close());
   const client = createClient({ baseUrl: server.url, apiKey: 'key', retry: { minDelayMs: 1 } });
   expect(JSON.stringify(await Array.fromAsync(read(client)))).toContain('b');
   expect(server.received).toHaveLength(2);

@@ -1,16 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { publishLines, solicitation } from '../../test/support/publishing.ts';
-import type { TestService } from '../../test/support/service.ts';
 import { createClient, memoryCache, type AnswerCache, type CachedAnswer, type Client } from '../src/index.ts';
-import { startSampleService } from './support/sample-service.ts';
+import { sampleServiceForAllTests } from './support/sample-service.ts';
 
 describe('a client with a cache', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startSampleService();
-  });
-  afterAll(() => service.close());
+  const service = sampleServiceForAllTests();
 
   /** Creates a client that records the status of each response. */
   function watchedClient(cache: AnswerCache): { client: Client; statuses: () => number[] } {

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { startService, type TestService } from '../../test/support/service.ts';
+import { afterEach, expect, test } from 'vitest';
+import { forAllTests } from '../../test/support/lifetimes.ts';
 import { contract, publishLines, solicitation, supplier } from '../../test/support/publishing.ts';
+import { serviceForAllTests } from '../../test/support/service.ts';
 import {
   createClient,
   UnexpectedAnswerError,
@@ -10,40 +11,31 @@ import {
 } from '../src/index.ts';
 import { InterceptingProxy } from './support/intercepting-proxy.ts';
 
-let service: TestService;
-let proxy: InterceptingProxy;
-
 const OWNERS = { lead_entity_id: 'le_1', coop_id: null };
 
-beforeAll(async () => {
-  service = await startService({
-    catalog: {
-      'lead-entities': [{ id: 'le_1', name: 'Lead' }],
-      'city-services': [{ id: 'cs_1', name: 'Paving' }],
-      certifications: ['ISO', 'MBE'].map((name) => ({ abbreviation: name, name, type: 'sbe' })),
-      suppliers: [supplier('sup_1')],
-      contracts: Array.from({ length: 9 }, (_, index) => ({
-        ...contract(`ctr_${index}`),
-        ...OWNERS,
-        supplier_ids: ['sup_1'],
-      })),
-      solicitations: Array.from({ length: 5 }, (_, index) => ({
-        ...solicitation(`sol_${index}`, index + 1),
-        lead_entity_id: 'le_1',
-      })),
-    },
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'contracts-only', everything: true, kinds: ['contracts'] },
-    ],
-  });
-  proxy = await InterceptingProxy.start(Number(new URL(service.url).port));
+const service = serviceForAllTests({
+  catalog: {
+    'lead-entities': [{ id: 'le_1', name: 'Lead' }],
+    'city-services': [{ id: 'cs_1', name: 'Paving' }],
+    certifications: ['ISO', 'MBE'].map((name) => ({ abbreviation: name, name, type: 'sbe' })),
+    suppliers: [supplier('sup_1')],
+    contracts: Array.from({ length: 9 }, (_, index) => ({
+      ...contract(`ctr_${index}`),
+      ...OWNERS,
+      supplier_ids: ['sup_1'],
+    })),
+    solicitations: Array.from({ length: 5 }, (_, index) => ({
+      ...solicitation(`sol_${index}`, index + 1),
+      lead_entity_id: 'le_1',
+    })),
+  },
+  partners: [
+    { name: 'all', everything: true },
+    { name: 'contracts-only', everything: true, kinds: ['contracts'] },
+  ],
 });
+const proxy = forAllTests(() => InterceptingProxy.start(Number(new URL(service.url).port)));
 afterEach(() => proxy.intercept(null));
-afterAll(async () => {
-  await proxy.close();
-  await service.close();
-});
 
 const clientOf = (partner = 'all') =>
   createClient({ baseUrl: proxy.url, apiKey: service.partner(partner).key, retry: { minDelayMs: 1 } });

@@ -1,10 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { issueKey, rotateKey } from '../../src/access/key-admin.ts';
-import type { TestService } from '../../test/support/service.ts';
 import { TEST_NOW } from '../../test/support/service.ts';
 import { createClient, type KeyExpiry } from '../src/index.ts';
-import { sendError, sendJson, startFaultyServer } from './support/faulty-server.ts';
-import { startSampleService } from './support/sample-service.ts';
+import { faulty, sendError, sendJson } from './support/faulty-server.ts';
+import { sampleServiceForAllTests } from './support/sample-service.ts';
 
 const KEY = 'pds_test_abcdefgh_secret';
 const END = '2026-05-01T00:00:00.000Z';
@@ -17,7 +16,7 @@ const ending = (at: string): Record<string, string> => ({ 'x-key-expires-at': at
 describe('the end of a key', () => {
   test('is told once for each end, from any response, and never with the key', async () => {
     const ends = [END, END, LATER, END];
-    const server = await startFaultyServer((response, index) =>
+    const server = await faulty((response, index) =>
       index === 0
         ? sendError(response, 500, 'internal_error', ending(END))
         : sendJson(response, { status: 'ok' }, 200, ending(ends[index] ?? END)),
@@ -28,7 +27,6 @@ describe('the end of a key', () => {
       onKeyExpiring: (expiry) => void reported.push(expiry),
     });
     for (let time = 0; time < 4; time += 1) await client.health();
-    await server.close();
     expect(reported).toEqual([
       { keyId: 'abcdefgh', expiresAt: END },
       { keyId: 'abcdefgh', expiresAt: LATER },
@@ -36,23 +34,18 @@ describe('the end of a key', () => {
   });
 
   test('is a line of console.warn by default, also for a key of another format, and nothing if malformed', async () => {
-    const server = await startFaultyServer((response, index) =>
+    const server = await faulty((response, index) =>
       sendJson(response, { status: 'ok' }, 200, ending(['soon', END, END][index] ?? '')),
     );
     const warned = vi.spyOn(console, 'warn').mockReturnValue();
     const client = createClient({ baseUrl: server.url, apiKey: 'added-by-our-server' });
     for (let time = 0; time < 3; time += 1) await client.health();
-    await server.close();
     expect(warned.mock.calls).toEqual([[`partner-data-client: API key ends at ${END}: change to another key before`]]);
   });
 });
 
 describe('with the service', () => {
-  let service: TestService;
-  beforeAll(async () => {
-    service = await startSampleService();
-  });
-  afterAll(() => service.close());
+  const service = sampleServiceForAllTests();
 
   test('a rotated key is warned of, and key() shows the same; the new key is not', async () => {
     const clock = (): number => Date.parse(TEST_NOW);

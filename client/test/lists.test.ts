@@ -1,23 +1,28 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { TestService } from '../../test/support/service.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { dataOf, type ListedRecord } from '../../test/support/client.ts';
 import { publishLines, supplier } from '../../test/support/publishing.ts';
 import { createClient, type Client } from '../src/index.ts';
-import { startSampleService } from './support/sample-service.ts';
+import { sampleServiceForAllTests } from './support/sample-service.ts';
 
-let service: TestService;
 let client: Client;
 
-beforeAll(async () => {
-  service = await startSampleService();
+const service = sampleServiceForAllTests();
+beforeAll(() => {
   client = createClient({ baseUrl: service.url, apiKey: service.partner('all').key });
 });
-afterAll(() => service.close());
 
 /** Fetches the records of a list without the client. */
 async function recordsOf(path: string): Promise<ListedRecord[]> {
   return dataOf(...(await service.listAllPages(path, service.partner('all').key, [100])));
+}
+
+/** A client, and the paths that it has requested. */
+function watch() {
+  const requested: string[] = [];
+  const onAnswer = ({ path }: { readonly path: string }): void => void requested.push(path);
+  const { key: apiKey } = service.partner('all');
+  return { requested, watched: createClient({ baseUrl: service.url, apiKey, onAnswer }) };
 }
 
 describe('a list', () => {
@@ -59,13 +64,7 @@ describe('a list', () => {
   });
 
   test('can be iterated again, and sends no request before it is iterated', async () => {
-    const requested: string[] = [];
-    const { key } = service.partner('all');
-    const watched = createClient({
-      baseUrl: service.url,
-      apiKey: key,
-      onAnswer: ({ path }) => void requested.push(path),
-    });
+    const { requested, watched } = watch();
     const list = watched.coops.list({ limit: 1 });
     expect(requested).toEqual([]);
     const first = await Array.fromAsync(list);
@@ -77,13 +76,7 @@ describe('a list', () => {
   });
 
   test('requests no page that is not read', async () => {
-    const requested: string[] = [];
-    const { key } = service.partner('all');
-    const watched = createClient({
-      baseUrl: service.url,
-      apiKey: key,
-      onAnswer: ({ path }) => void requested.push(path),
-    });
+    const { requested, watched } = watch();
     for await (const contract of watched.contracts.list()) {
       expect(contract.id).toMatch(/^ctr_/);
       break;

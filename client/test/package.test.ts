@@ -1,30 +1,25 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { dataOf, idsOf } from '../../test/support/client.ts';
 import { testWith } from '../../test/support/installed-programs.ts';
-import type { TestService } from '../../test/support/service.ts';
-import { installPackedClient, type InstalledClient } from './support/installed-client.ts';
+import { forAllTests } from '../../test/support/lifetimes.ts';
+import { installPackedClient } from './support/installed-client.ts';
 import { ROOT, run } from './support/programs.ts';
-import { startSampleService } from './support/sample-service.ts';
+import { sampleServiceForAllTests } from './support/sample-service.ts';
 import { TYPED_PROGRAM } from './support/typed-program.ts';
 
-let service: TestService;
-let installed: InstalledClient;
 /** The first program in the README, written to the examples folder as first.ts. */
 let firstOfReadme: string;
 
-beforeAll(async () => {
-  [service, installed] = await Promise.all([startSampleService(), installPackedClient()]);
+const service = sampleServiceForAllTests();
+const installed = forAllTests(installPackedClient, 180_000);
+beforeAll(() => {
   const readme = readFileSync(join(installed.source, 'README.md'), 'utf8');
   [, firstOfReadme = ''] = /```ts\n([^`]+)```/.exec(readme) ?? [];
   const first = firstOfReadme.replace('http://127.0.0.1:8080', service.url);
   writeFileSync(join(installed.project, 'examples', 'first.ts'), first);
-}, 180_000);
-afterAll(async () => {
-  installed.remove();
-  await service.close();
 });
 
 /** Runs a program of the installed project against the service. */

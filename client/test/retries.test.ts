@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   ConnectionError,
   createClient,
@@ -13,6 +13,7 @@ import { readRateLimit, readRetryAfter } from '../src/rate-limit.ts';
 import { DEFAULT_RETRIES, pauseBefore } from '../src/retries.ts';
 import {
   drop,
+  faulty,
   sendError,
   sendForever,
   sendHalf,
@@ -48,12 +49,6 @@ const PATIENCE_MS = 1_000;
 
 const QUICK = { minDelayMs: 1, maxDelayMs: 4 };
 
-async function start(misbehave: Misbehave): Promise<FaultyServer> {
-  const server = await startFaultyServer(misbehave);
-  onTestFinished(() => server.close());
-  return server;
-}
-
 async function list(server: FaultyServer, options: Partial<ClientOptions>): Promise<unknown> {
   const client = createClient({ baseUrl: server.url, apiKey: 'key', ...options });
   return Array.fromAsync(client.contracts.list());
@@ -61,7 +56,7 @@ async function list(server: FaultyServer, options: Partial<ClientOptions>): Prom
 
 describe('a transient failure is retried', () => {
   test.each(Object.entries({ ...TRANSIENT, ...SILENT }))('after %s', async (name, [misbehave]) => {
-    const server = await start((response, index, request) =>
+    const server = await faulty((response, index, request) =>
       index === 0 ? misbehave(response, index, request) : sendList(response, [{ id: 'a' }]),
     );
     expect(await list(server, { retry: QUICK, ...(name in SILENT && { timeoutMs: PATIENCE_MS }) })).toEqual([
@@ -94,19 +89,19 @@ describe('a transient failure is retried', () => {
   });
 
   test.each([400, 401, 403, 404, 405, 410])('but never after %i', async (status) => {
-    const server = await start((response) => sendError(response, status, 'some_code'));
+    const server = await faulty((response) => sendError(response, status, 'some_code'));
     await expect(list(server, { retry: QUICK })).rejects.toMatchObject({ status });
     expect(server.received).toHaveLength(1);
   });
 
   test('but not if retries are disabled', async () => {
-    const server = await start((response) => sendError(response, 500, 'internal_error'));
+    const server = await faulty((response) => sendError(response, 500, 'internal_error'));
     await expect(list(server, { retry: false })).rejects.toBeInstanceOf(InternalServerError);
     expect(server.received).toHaveLength(1);
   });
 
   test('with defaults for undefined options', async () => {
-    const server = await start(drop);
+    const server = await faulty(drop);
     const retry = { ...QUICK, retries: undefined } as never;
     await expect(list(server, { retry })).rejects.toBeInstanceOf(ConnectionError);
     expect(server.received).toHaveLength(1 + DEFAULT_RETRIES.retries);
@@ -119,7 +114,7 @@ describe('Retry-After', () => {
     ['as a date', () => new Date(Date.now() + 2_000).toUTCString()],
   ])('%s is waited for', async (_, value) => {
     let retryAtMs = 0;
-    const server = await start((response, index) => {
+    const server = await faulty((response, index) => {
       if (index > 0) {
         sendList(response, []);
         return;
@@ -135,7 +130,7 @@ describe('Retry-After', () => {
   });
 
   test('beyond the configured maximum is not waited for, and reported in the error', async () => {
-    const server = await start((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '91' }));
+    const server = await faulty((response) => sendError(response, 429, 'rate_limited', { 'retry-after': '91' }));
     await expect(list(server, {})).rejects.toMatchObject({ name: 'RateLimitedError', retryAfterSeconds: 91 });
     expect(server.received).toHaveLength(1);
   });

@@ -3,12 +3,13 @@ import { expect, test } from 'vitest';
 import { createClient, memoryCache } from '../src/index.ts';
 import {
   drop,
+  faulty,
   sendError,
   sendForever,
   sendHalf,
   sendHtml,
   sendJson,
-  startFaultyServer,
+  type Misbehave,
 } from './support/faulty-server.ts';
 
 const KEY = 'pds_test_secret_that_nobody_else_may_read';
@@ -24,8 +25,8 @@ test('the key is sent in the Authorization header only: it is in no URL, error, 
     (response) => sendError(response, 500, 'internal_error'),
     (response) => response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
     (response) => sendJson(response, { status: 'ok' }, 200, { etag: '"1"' }),
-  ] satisfies Parameters<typeof startFaultyServer>[0][];
-  const server = await startFaultyServer((response, index) => behaviours[index]?.(response));
+  ] satisfies Misbehave[];
+  const server = await faulty((response, index) => behaviours[index]?.(response));
   const seen: unknown[] = [];
   const memory = memoryCache();
   const cache: typeof memory = {
@@ -41,7 +42,6 @@ test('the key is sent in the Authorization header only: it is in no URL, error, 
   const errors: unknown[] = [];
   while (server.received.length < behaviours.length)
     await client.health().catch((error: unknown) => errors.push(error));
-  await server.close();
   expect(errors).toHaveLength(behaviours.length - 1);
   expect(server.received.map(({ authorization }) => authorization)).toEqual(behaviours.map(() => `Bearer ${KEY}`));
   const stacks = errors.map((error) => (error as Error).stack);

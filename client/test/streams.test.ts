@@ -1,12 +1,12 @@
 import { parse } from 'csv-parse/sync';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TestService } from '../../test/support/service.ts';
+import { expect, test } from 'vitest';
+import { forAllTests } from '../../test/support/lifetimes.ts';
 import { createClient, UnexpectedAnswerError } from '../src/index.ts';
 import { InterceptingProxy } from './support/intercepting-proxy.ts';
-import { startSampleService } from './support/sample-service.ts';
+import { sampleServiceForAllTests } from './support/sample-service.ts';
 
-let service: TestService;
-let proxy: InterceptingProxy;
+const service = sampleServiceForAllTests();
+const proxy = forAllTests(() => InterceptingProxy.start(Number(new URL(service.url).port)));
 
 const KINDS = [
   'contracts',
@@ -17,15 +17,6 @@ const KINDS = [
   'city-services',
   'coops',
 ] as const;
-
-beforeAll(async () => {
-  service = await startSampleService();
-  proxy = await InterceptingProxy.start(Number(new URL(service.url).port));
-});
-afterAll(async () => {
-  await proxy.close();
-  await service.close();
-});
 
 function clientOf(url: string) {
   return createClient({ baseUrl: url, apiKey: service.partner('all').key, retry: { minDelayMs: 1 } });

@@ -30,6 +30,8 @@ export interface Converted {
   files: Record<string, string>;
   /** The parsed lines of a file. */
   readonly records: (kind: string) => Record<string, unknown>[];
+  /** The names in a file, sorted. */
+  readonly names: (kind: string) => unknown[];
   refusals: string[];
   report: Record<string, Record<string, number>>;
   directory: string;
@@ -97,13 +99,18 @@ async function converted(
     const files = Object.fromEntries(
       names.map((name) => [name.replace('.ndjson', ''), readFileSync(join(directory, name), 'utf8')]),
     );
+    const records: Converted['records'] = (kind) =>
+      (files[kind] ?? '')
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
     return {
       files,
-      records: (kind) =>
-        (files[kind] ?? '')
-          .split('\n')
-          .filter((line) => line !== '')
-          .map((line) => JSON.parse(line) as Record<string, unknown>),
+      records,
+      names: (kind) =>
+        records(kind)
+          .map(({ name }) => name)
+          .sort(),
       refusals: report.describeRefusals(),
       report: report.json(written) as Converted['report'],
       directory,

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { publish, type ImportReport } from '../../src/publishing/publish.ts';
-import { listSources } from '../../src/publishing/read/source.ts';
+import type { ImportReport } from '../../src/publishing/publish.ts';
 import { createTestDatabase } from '../../test/support/database.ts';
+import { publishDirectory } from '../../test/support/publishing.ts';
 import { convertedCsv, type Converted } from './convert.ts';
 
 /** As portals export contracts: one row for each contract and supplier. */
@@ -35,8 +35,7 @@ async function published(directories: readonly string[]): Promise<ImportReport[]
   const made = await createTestDatabase();
   try {
     const reports: ImportReport[] = [];
-    for (const directory of directories)
-      reports.push(await publish(made.database, await listSources(directory), { clock: Date.now }));
+    for (const directory of directories) reports.push(await publishDirectory(made.database, directory));
     return reports;
   } finally {
     await made.drop();

@@ -1,9 +1,8 @@
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { publish, type ImportReport } from '../../src/publishing/publish.ts';
-import { listSources } from '../../src/publishing/read/source.ts';
 import { createTestDatabase } from '../../test/support/database.ts';
+import { publishDirectory } from '../../test/support/publishing.ts';
 import { convertedOcds, type Converted } from './convert.ts';
 
 /** Real records next to the repository; not part of it. */
@@ -233,10 +232,8 @@ test('what was converted imports, and imports again without a change', async () 
   try {
     for (const publisher of publishers) {
       if (publisher === null) continue;
-      const run = async (): Promise<ImportReport> =>
-        publish(made.database, await listSources(publisher.directory), { clock: Date.now });
-      expect((await run()).timestamp).not.toBeNull();
-      expect((await run()).timestamp).toBeNull();
+      expect((await publishDirectory(made.database, publisher.directory)).timestamp).not.toBeNull();
+      expect((await publishDirectory(made.database, publisher.directory)).timestamp).toBeNull();
     }
   } finally {
     await made.drop();

@@ -1,18 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Kind } from '../../src/kinds.ts';
 import { ImportRefusedError } from '../../src/publishing/problems.ts';
 import { recordChecker } from '../../src/publishing/read/record-checker.ts';
-import { createTestDatabase, type TestDatabase } from '../../test/support/database.ts';
+import { databaseForAllTests } from '../../test/support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../../test/support/publishing.ts';
 import { convertedCsv, convertedOcds } from './convert.ts';
 
 describe('a record that a converter may not write', () => {
-  let made: TestDatabase;
-  beforeAll(async () => {
-    made = await createTestDatabase();
-    await publishLines(made.database, SMALL_CATALOG);
-  });
-  afterAll(() => made.drop());
+  const made = databaseForAllTests();
+  beforeAll(() => publishLines(made.database, SMALL_CATALOG));
 
   const certification = { abbreviation: 'X', name: 'Same', type: 'sbe' };
   test.each<[Kind, string, object[]]>([

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   drop,
   sendError,
@@ -8,25 +8,17 @@ import {
   sendJson,
   sendList,
   startFaultyServer,
-  type FaultyServer,
   type Misbehave,
 } from '../../client/test/support/faulty-server.ts';
-import { startAssistant, type Assistant } from './support/assistant.ts';
+import { forAllTests } from '../../test/support/lifetimes.ts';
+import { startAssistant } from './support/assistant.ts';
 
 const KEY = 'pds_test_secret_that_no_answer_may_have';
 
-let server: FaultyServer;
-let assistant: Assistant;
 let misbehave: Misbehave = drop;
 
-beforeAll(async () => {
-  server = await startFaultyServer((...given) => misbehave(...given));
-  assistant = await startAssistant(server.url, KEY);
-});
-afterAll(async () => {
-  await assistant.close();
-  await server.close();
-});
+const server = forAllTests(() => startFaultyServer((...given) => misbehave(...given)));
+const assistant = forAllTests(() => startAssistant(server.url, KEY));
 
 const CASES: [what: string, Misbehave, RegExp][] = [
   ['a key that is not accepted', (response) => sendError(response, 401, 'unauthorized'), /check its PARTNER_DATA_KEY/],

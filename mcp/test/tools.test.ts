@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { forAllTests } from '../../test/support/lifetimes.ts';
 import { contract, publishLines, solicitation, supplier } from '../../test/support/publishing.ts';
-import { startService, type TestService } from '../../test/support/service.ts';
-import { callToTheEnd, startAssistant, type Assistant } from './support/assistant.ts';
+import { serviceForAllTests } from '../../test/support/service.ts';
+import { callToTheEnd, startAssistant } from './support/assistant.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -51,24 +52,15 @@ const CATALOG = {
   ],
 };
 
-let service: TestService;
-let assistant: Assistant;
-
-beforeAll(async () => {
-  service = await startService({
-    clock: Date.now,
-    catalog: CATALOG,
-    partners: [
-      { name: 'all', everything: true },
-      { name: 'suppliers-only', everything: true, kinds: ['suppliers', 'certifications'] },
-    ],
-  });
-  assistant = await startAssistant(service.url, service.partner('all').key);
+const service = serviceForAllTests({
+  clock: Date.now,
+  catalog: CATALOG,
+  partners: [
+    { name: 'all', everything: true },
+    { name: 'suppliers-only', everything: true, kinds: ['suppliers', 'certifications'] },
+  ],
 });
-afterAll(async () => {
-  await assistant.close();
-  await service.close();
-});
+const assistant = forAllTests(() => startAssistant(service.url, service.partner('all').key));
 
 const idsOf = (answers: readonly { records: readonly Record<string, unknown>[] }[]): unknown[] =>
   answers.flatMap(({ records }) => records.map(({ id }) => id));

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, listGrants, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey, listKeys, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
-import { digestOf } from '../../src/access/keys.ts';
+import { DEMO_KEY, digestOf } from '../../src/access/keys.ts';
 import {
   createPartner,
   getPartner,
@@ -39,10 +39,6 @@ function issueAcme(lifetimeMs: number | null = null) {
   return issueKey(made.database, clock, 'acme', { environment: 'test', lifetimeMs });
 }
 
-function readRevision() {
-  return made.database.readRevision();
-}
-
 /** All rows that define access. */
 async function accessRows() {
   const { kysely } = made.database;
@@ -70,7 +66,7 @@ describe('a partner', () => {
 
   test('has a name that shells and logs need not quote', async () => {
     const before = await accessRows();
-    for (const name of ['', ' ', 'a b', 'a/b', '-a', '.a', "a'b", 'é', 'a\n', 'a'.repeat(65)]) {
+    for (const name of ['', ' ', 'a b', 'a/b', '-a', '.a', "a'b", 'é', 'a\n', 'a'.repeat(65), DEMO_KEY]) {
       const created = createPartner(made.database, clock, name, { everything: true });
       await expect(created, name).rejects.toThrow('1 to 64 letters');
     }
@@ -131,17 +127,13 @@ describe('a grant', () => {
     expect((await made.database.readRevision()).split(' ')[0]).toBe(second);
   });
 
-  test('that already exists keeps its timestamp and changes nothing', async () => {
+  test('that already exists changes nothing, and is reported separately from a new one', async () => {
     await grantAcme({ everything: true, leadEntities: ['le_a'] });
     const before = await accessRows();
     nowMs += HOUR_MS;
     const outcome = await grantAcme({ everything: true, leadEntities: ['le_a', 'le_a'] });
     expect(outcome).toEqual({ granted: NOTHING, unchanged: { everything: true, leadEntities: ['le_a'], coops: [] } });
     expect(await accessRows()).toEqual(before);
-  });
-
-  test('is reported separately from one that already existed', async () => {
-    await grantAcme({ leadEntities: ['le_a'] });
     expect(await grantAcme({ leadEntities: ['le_a', 'le_b', 'le_b'] })).toEqual({
       granted: { ...NOTHING, leadEntities: ['le_b'] },
       unchanged: { ...NOTHING, leadEntities: ['le_a'] },
@@ -152,7 +144,10 @@ describe('a grant', () => {
     const before = await accessRows();
     const asked = { everything: true, leadEntities: ['le_a', 'le_z', 'co_x', "'"], coops: ['co_x', 'le_a'] };
     await expect(grantAcme(asked)).rejects.toThrow(
-      'not in the catalog: lead entity "le_z", lead entity "co_x", lead entity "\'", coop "le_a". Nothing was granted',
+      new OperatorError(
+        'not in the catalog: lead entity "le_z", lead entity "co_x", lead entity "\'", coop "le_a". ' +
+          'Nothing was granted. Find ids by name with "pds find lead-entity TEXT" or "pds find coop TEXT"',
+      ),
     );
     expect(await accessRows()).toEqual(before);
   });
@@ -181,7 +176,10 @@ describe('a revocation', () => {
     await grantAcme({ leadEntities: ['le_a'] });
     const before = await accessRows();
     await expect(revokeAcme({ everything: true, leadEntities: ['le_a', 'le_b'] })).rejects.toThrow(
-      'not granted to "acme": everything, lead entity "le_b"',
+      new OperatorError(
+        'not granted to "acme": everything, lead entity "le_b". Nothing was revoked. ' +
+          '"pds partner show acme" lists its grants. Find ids by name with "pds find lead-entity TEXT"',
+      ),
     );
     expect(await accessRows()).toEqual(before);
   });
@@ -291,9 +289,8 @@ test('every change bumps the revision that running servers poll, with a new toke
     () => revokeKey(made.database, clock, keyId),
   ];
   for (const change of changes) {
-    const before = await readRevision();
+    const before = await made.database.readRevision();
     await change();
-    const after = await readRevision();
-    expect(after > before).toBe(true);
+    expect((await made.database.readRevision()) > before).toBe(true);
   }
 });

@@ -6,9 +6,11 @@ import { createPartner, getPartner, listPartners, setPartner, suspendPartner } f
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
 import { deletePartner, renamePartner } from '../../src/access/partner-lifecycle.ts';
 import { listAuditEntries } from '../../src/database/audit.ts';
+import { dayOf } from '../../src/timestamp.ts';
 import { reportUsage, reportUsageOf } from '../../src/usage/usage-report.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
+import { storeUsage } from '../usage/recording.ts';
 
 const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 
@@ -36,23 +38,6 @@ async function foundAfter(change: Promise<unknown>): Promise<{ id: number; name:
   await change;
   while (directory.revision === before) await delay(20);
   return (await directory.findByKey(key))?.partner ?? null;
-}
-
-async function countRequests(partner: string, requests: number): Promise<void> {
-  const rows = made.database.kysely.selectFrom('access.partners').select('id').where('name', '=', partner);
-  const { id } = await rows.executeTakeFirstOrThrow();
-  const day = new Date().toISOString().slice(0, 10);
-  const row = {
-    day,
-    partner_id: id,
-    key_id: keyId,
-    endpoint: '/v1/coops',
-    requests,
-    records: 1,
-    limited: 0,
-    failed: 0,
-  };
-  await made.database.kysely.insertInto('access.usage').values(row).execute();
 }
 
 async function changesOf(partner: string) {
@@ -124,7 +109,7 @@ describe('a deleted partner', () => {
   });
 
   test('stays in the audit trail by name, and in the usage of all partners', async () => {
-    await countRequests('acme', 7);
+    await storeUsage(made.database, { day: dayOf(Date.now()), key_id: keyId, requests: 7 });
     await createPartner(made.database, Date.now, 'idle', { everything: false });
     await deletePartner(made.database, Date.now, 'acme');
     await deletePartner(made.database, Date.now, 'idle');
@@ -138,7 +123,7 @@ describe('a deleted partner', () => {
 
   test('leaves nothing to a new partner of the same name', async () => {
     const { partner: old } = (await directory.findByKey(key)) ?? {};
-    await countRequests('acme', 7);
+    await storeUsage(made.database, { day: dayOf(Date.now()), key_id: keyId, requests: 7 });
     await setPartner(made.database, Date.now, 'acme', { requestsPerMinute: 5 });
     await deletePartner(made.database, Date.now, 'acme');
     await createPartner(made.database, Date.now, 'acme', { everything: false });

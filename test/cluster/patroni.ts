@@ -20,36 +20,10 @@ interface Member {
   readonly timeline?: number;
 }
 
-/** The cluster of `ops/cluster`, as `try.sh` starts it. */
-export interface PatroniCluster {
-  /** The address of nginx, and its certificate. */
-  readonly url: string;
-  readonly certificate: string;
-  /** The database through HAProxy: the primary's port. */
-  readonly databaseUrl: string;
-  readonly superuserPassword: string;
-  /** Patroni's REST API on one host. */
-  readonly patroniUrl: string;
-  /** Runs `try.sh` with these arguments: `signal`, `start` or `stop`, and a part. */
-  tell(...args: readonly string[]): Promise<void>;
-  /** Kills PostgreSQL of this member, as a crash would, and not its Patroni. */
-  killPostgres(name: string): Promise<void>;
-  members(): Promise<readonly Member[]>;
-  leader(): Promise<string>;
-  /** Waits until all three run on one timeline, and one of them is a synchronous standby. */
-  heal(): Promise<void>;
-  /** Asks Patroni for another primary. */
-  switchover(): Promise<void>;
-  /** The process ids of the services: they change if one is restarted. */
-  services(): readonly string[];
-  /** The log of a part so far. */
-  logOf(part: string): string;
-  logs(): string;
-  close(): Promise<void>;
-}
+export type PatroniCluster = Awaited<ReturnType<typeof startPatroni>>;
 
-/** Starts the cluster, with the sample data. The caller must close it. */
-export async function startPatroni(): Promise<PatroniCluster> {
+/** Starts the cluster of `ops/cluster` by `try.sh`, with the sample data. The caller must close it. */
+export async function startPatroni() {
   const workspace = new Workspace();
   const folder = workspace.path('try');
   const network = `127.${randomInt(1, 250)}.${randomInt(1, 250)}`;
@@ -65,7 +39,11 @@ export async function startPatroni(): Promise<PatroniCluster> {
     await delay(50);
   }
   const fileOf = (name: string): string => readFileSync(join(folder, name), 'utf8');
+  /** The database through HAProxy: the primary's port. */
   const databaseUrl = /PDS_DATABASE_URL="(.*)"/.exec(fileOf('service-1.env'))?.[1] ?? '';
+  /** Patroni's REST API on one host. */
+  const patroniUrl = `http://${network}.11:8008`;
+  /** Runs `try.sh` with these arguments: `signal`, `start` or `stop`, and a part. */
   const tell = async (...args: readonly string[]): Promise<void> => {
     await run(TRY, args, { env });
   };
@@ -84,20 +62,23 @@ export async function startPatroni(): Promise<PatroniCluster> {
       await delay(100);
     }
   };
-  const cluster: PatroniCluster = {
+  const cluster = {
+    /** The address of nginx, and its certificate. */
     url: `https://${network}.10:8443`,
     certificate: fileOf('api.example.com.pem'),
     databaseUrl,
     superuserPassword: fileOf('pgpass').trim().split(':').at(-1) ?? '',
-    patroniUrl: `http://${network}.11:8008`,
+    patroniUrl,
     tell,
-    async killPostgres(name) {
+    /** Kills PostgreSQL of this member, as a crash would, and not its Patroni. */
+    async killPostgres(name: string): Promise<void> {
       const file = join(folder, name.replace('postgres', 'data'), '15/pds/postmaster.pid');
       process.kill(Number.parseInt(await readFile(file, 'utf8'), 10), 'SIGKILL');
     },
     members,
     leader,
-    async heal() {
+    /** Waits until all three run on one timeline, and one of them is a synchronous standby. */
+    async heal(): Promise<void> {
       for (;;) {
         const all = await members();
         const isWhole = all.length === 3 && new Set(all.map(({ timeline }) => timeline)).size === 1;
@@ -106,14 +87,17 @@ export async function startPatroni(): Promise<PatroniCluster> {
         await delay(100);
       }
     },
-    async switchover() {
+    /** Asks Patroni for another primary. */
+    async switchover(): Promise<void> {
       const body = JSON.stringify({ leader: await leader() });
-      const response = await fetch(`${cluster.patroniUrl}/switchover`, { method: 'POST', body });
+      const response = await fetch(`${patroniUrl}/switchover`, { method: 'POST', body });
       if (!response.ok) throw new Error(`switchover: ${await response.text()}`);
     },
+    /** The process ids of the services: they change if one is restarted. */
     services: () => ['service-1.pid', 'service-2.pid'].map((name) => fileOf(name).trim()),
-    logOf: (part) => fileOf(`${part}.log`),
-    logs() {
+    /** The log of a part so far. */
+    logOf: (part: string) => fileOf(`${part}.log`),
+    logs(): string {
       const names = readdirSync(folder).filter((name) => name.endsWith('.log'));
       const last = (name: string): string =>
         fileOf(name)
@@ -123,7 +107,7 @@ export async function startPatroni(): Promise<PatroniCluster> {
           .join('\n');
       return [output, ...names.map((name) => `== ${name}\n${last(name)}`)].join('\n');
     },
-    async close() {
+    async close(): Promise<void> {
       child.kill('SIGTERM');
       await exited;
       await workspace.close();

@@ -4,15 +4,12 @@ import { expect, test } from 'vitest';
 import { databaseForEachTest } from '../support/database.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
-import { type Outcome } from './run-pds.ts';
 
 const ME = `${userInfo().username}@${hostname()}`;
 
 const made = databaseForEachTest();
 
-function pds(line: string, settings: Record<string, string> = {}): Promise<Outcome> {
-  return callPds(line.split(' '), { ...made.settings, ...settings });
-}
+const pds = (line: string, settings = {}) => callPds(line.split(' '), { ...made.settings, ...settings });
 
 test('pds audit lists who did what, with system user and machine, newest last', async () => {
   await withImportDirectory(SMALL_CATALOG, async (directory) => {

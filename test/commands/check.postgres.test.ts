@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'kysely';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { createSteppedClock, whyNoSteppedClock } from '../faults/stepped-clock.ts';
+import { createSteppedClock } from '../faults/stepped-clock.ts';
 import { createEmptyDatabase, databaseForEachTest, onServer } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import { runCheck, testProblems, type Checked, type CheckSetup } from './check-contract.ts';
 import { callPds } from './call-pds.ts';
 import { databaseUrlOf } from './run-pds.ts';
-
-const NO_CLOCK = whyNoSteppedClock();
 
 /** All tests on the server share its roles. */
 const suffix = randomBytes(6).toString('hex');
@@ -116,8 +116,8 @@ test('pds check terminates if the server hangs, before or after connecting', asy
   ]);
   await proxy.close();
 
-  const holder = new pg.Client({ connectionString: url });
-  await holder.connect();
+  await using stack = new AsyncDisposableStack();
+  const holder = await openSession(stack, 'holder');
   // A table of PostgreSQL's own, which every statement of the check needs.
   await holder.query('begin; lock table pg_catalog.pg_namespace in access exclusive mode');
   expect((await check()).troubles).toEqual([
@@ -126,7 +126,6 @@ test('pds check terminates if the server hangs, before or after connecting', asy
   // The server has no timeout unless the client sets one.
   const unbounded = await check((address) => address.searchParams.set('pgbouncer', 'true'));
   expect(unbounded.troubles).toEqual(['fail|database: no response within 6 seconds']);
-  await holder.end();
 });
 
 test('pds check reports what the role can do, and what it lacks', async () => {
@@ -141,15 +140,12 @@ test('pds check reports what the role can do, and what it lacks', async () => {
     ),
   ]);
 
-  const owner = new pg.Client({ connectionString: url });
-  await owner.connect();
-  await owner.query(`revoke insert on access.usage from ${reader}`);
+  await sql.raw(`revoke insert on access.usage from ${reader}`).execute(made.database.kysely);
   expect((await check(as(reader))).troubles).toEqual([
     expect.stringContaining(
       `fail|permissions: ${reader} can neither serve (it lacks insert on access.usage) nor run commands (`,
     ),
   ]);
-  await owner.end();
 });
 
 test('pds check warns if PgBouncer is in use and the role does not bring the settings', async () => {
@@ -182,15 +178,12 @@ test('pds check fails if the server was restored and pds recover was not run', a
   expect((await check()).troubles).toEqual([]);
 });
 
-test.skipIf(NO_CLOCK !== null)(
-  `pds check warns if the clocks of the machine and PostgreSQL differ ${NO_CLOCK ?? ''}`,
-  async () => {
-    const clock = createSteppedClock();
-    clock.step(1);
-    const { troubles } = await check(undefined, clock.environment);
-    expect(troubles).toEqual([
-      expect.stringMatching(/^warn\|clock: this machine's and PostgreSQL's clocks are 3(599|600)\.\d seconds apart$/),
-    ]);
-    clock.remove();
-  },
-);
+testWith('faketime')('pds check warns if the clocks of the machine and PostgreSQL differ', async () => {
+  const clock = createSteppedClock();
+  clock.step(1);
+  const { troubles } = await check(undefined, clock.environment);
+  expect(troubles).toEqual([
+    expect.stringMatching(/^warn\|clock: this machine's and PostgreSQL's clocks are 3(599|600)\.\d seconds apart$/),
+  ]);
+  clock.remove();
+});

@@ -51,9 +51,8 @@ testProblems([
     reports: [],
     cause: (stack) =>
       files(stack, ({ path }) => {
-        const connection = new SqliteConnection(path);
+        using connection = new SqliteConnection(path);
         connection.exec('pragma journal_mode = delete');
-        connection.close();
       }),
   },
   {

@@ -7,7 +7,6 @@ import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { runCheck, testProblems, type CheckSetup } from './check-contract.ts';
 import { callPds } from './call-pds.ts';
-import { databaseUrlOf } from './run-pds.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 
 const ACME = { name: 'acme', everything: true };
@@ -16,21 +15,15 @@ const ACME = { name: 'acme', everything: true };
 const MIGRATES = '/proc/sys/net/ipv4/tcp_migrate_req';
 const HANDS_CONNECTIONS_OVER = !existsSync(MIGRATES) || readFileSync(MIGRATES, 'utf8').trim() !== '0';
 
-const settingsOf = ({ config }: TestDatabase): Record<string, string> => ({ PDS_DATABASE_URL: databaseUrlOf(config) });
-
-async function database(stack: AsyncDisposableStack): Promise<TestDatabase> {
-  return stack.use(await createTestDatabase());
-}
-
 /** A database with records, after `change`. */
 async function published(
   stack: AsyncDisposableStack,
   change: (made: TestDatabase) => Promise<unknown>,
 ): Promise<CheckSetup> {
-  const made = await database(stack);
+  const made = stack.use(await createTestDatabase());
   await publishLines(made.database, SMALL_CATALOG);
   await change(made);
-  return { settings: settingsOf(made) };
+  return made;
 }
 
 /** Records migrations of a future version. */
@@ -86,7 +79,7 @@ testProblems([
     ],
     cause: async (stack) => ({
       settings: {
-        ...settingsOf(await database(stack)),
+        ...stack.use(await createTestDatabase()).settings,
         ...{ PDS_HOST: '0.0.0.0', PDS_ADMIN_HOST: '0.0.0.0', PDS_ADMIN_PORT: '8080', PDS_TRUSTED_PROXIES: '::/0' },
         PDS_REUSE_PORT: 'true',
       },
@@ -95,9 +88,7 @@ testProblems([
   {
     name: 'an empty database',
     reports: ['warn|schema: the database is empty'],
-    cause: async (stack) => {
-      return { settings: settingsOf(stack.use(await createEmptyDatabase())) };
-    },
+    cause: async (stack) => stack.use(await createEmptyDatabase()),
   },
   {
     name: 'an older schema',
@@ -162,9 +153,9 @@ testProblems([
     name: 'that no key is valid, as in the database of another environment',
     reports: ['warn|keys: none is valid in production, which rejects the 1 test keys'],
     cause: async (stack) => {
-      const made = await database(stack);
+      const made = stack.use(await createTestDatabase());
       await makePartner(made.database, Date.now, ACME);
-      return { settings: { ...settingsOf(made), PDS_ENVIRONMENT: 'production' } };
+      return { settings: { ...made.settings, PDS_ENVIRONMENT: 'production' } };
     },
   },
 ]);
@@ -181,7 +172,7 @@ test('pds check reports no problems with a healthy database, and changes nothing
     await kysely.selectFrom('catalog.releases').selectAll().execute(),
   ];
   const before = await contents();
-  const { code, findings, troubles } = await runCheck({ settings: settingsOf(made) });
+  const { code, findings, troubles } = await runCheck({ settings: made.settings });
   expect({ code, troubles }).toEqual({ code: 0, troubles: [] });
   const engine = inject('engine') === 'sqlite' ? ['disk', 'files'] : ['permissions'];
   const subjects = new Set(findings.map(({ about }) => about.replace(/ .*/, '')));
@@ -196,7 +187,7 @@ test('pds check prints advice for each problem', async () => {
   await using made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   await migrateToNewer(made);
-  const { code, stdout, stderr } = await callPds(['check'], settingsOf(made));
+  const { code, stdout, stderr } = await callPds(['check'], made.settings);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toMatch(/^ok {4}settings: environment dev/);
   expect(stdout).toMatch(/^WARN {2}schema: .* is at 999, .*\n {6}→ This version can serve, but not run commands/m);

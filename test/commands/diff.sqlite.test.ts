@@ -13,7 +13,6 @@ import {
   type ImportLines,
 } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
-import { type Outcome } from './run-pds.ts';
 
 const made = databaseForEachTest();
 beforeEach(async () => {
@@ -21,7 +20,7 @@ beforeEach(async () => {
 });
 
 /** Runs `pds` with `DIR` replaced by a directory with these files. */
-function runOn(files: ImportLines, ...words: string[]): Promise<Outcome> {
+function runOn(files: ImportLines, ...words: string[]) {
   return withImportDirectory(files, (directory) =>
     callPds(
       words.map((word) => (word === 'DIR' ? directory : word)),

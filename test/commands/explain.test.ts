@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
 import { resumePartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { openUsageStore } from '../../src/usage/usage-store.ts';
 import { dayOf } from '../../src/timestamp.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { makePartner, type TestPartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
+import { storeUsage } from '../usage/recording.ts';
 import { callPds } from './call-pds.ts';
 
 let acme: TestPartner;
@@ -104,22 +104,15 @@ test('tells what a partner is refused altogether, with all commands that end it'
 });
 
 test('has the last day with a request for the kind, or for the feed', async () => {
-  const { id, partner_id } = await made.database.kysely
-    .selectFrom('access.keys')
-    .innerJoin('access.partners', 'access.partners.id', 'partner_id')
-    .select(['access.keys.id', 'partner_id'])
-    .where('name', '=', 'acme')
-    .executeTakeFirstOrThrow();
-  const store = openUsageStore(made.config, made.database);
-  const used = (endpoint: string, day: string) => {
-    return { day, partner_id, key_id: id, endpoint, requests: 1, records: 0, limited: 0, failed: 0 };
-  };
   const today = dayOf(Date.now());
-  await store.add([
-    ...[used('/v1/solicitations/:id', '2026-04-01'), used('/v1/changes', '2026-04-03')],
-    ...[used('/v1/coops', '2026-04-02'), used('/v1/key', today), used('/v1/solicitations/count', today)],
-  ]);
-  store.close();
+  for (const [endpoint, day] of [
+    ['/v1/solicitations/:id', '2026-04-01'],
+    ['/v1/changes', '2026-04-03'],
+    ['/v1/coops', '2026-04-02'],
+    ['/v1/key', today],
+    ['/v1/solicitations/count', today],
+  ] as const)
+    await storeUsage(made.database, { key_id: acme.key.slice(9, 17), endpoint, day });
   const dayOfRequest = async (record: string) => (await explain(record)).lines.at(-1);
   expect(await dayOfRequest('solicitations sol_1')).toBe('last request  2026-04-03');
   expect(await dayOfRequest('coops co_x')).toBe('last request  2026-04-02');

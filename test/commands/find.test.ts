@@ -1,10 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createPartner } from '../../src/access/partner-admin.ts';
-import { grant } from '../../src/access/grant-admin.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 import { callPds } from './call-pds.ts';
-import { type Outcome } from './run-pds.ts';
 
 const made = databaseForAllTests();
 beforeAll(async () => {
@@ -17,12 +14,9 @@ beforeAll(async () => {
     ],
     coops: [{ id: 'co_costars_963a', name: 'COSTARS' }],
   });
-  await createPartner(made.database, Date.now, 'acme', { everything: false });
-  const granted = { everything: false, leadEntities: ['le_city_of_pittsburgh_d85d'], coops: [] };
-  await grant(made.database, Date.now, 'acme', granted);
 });
 
-const pds = (...words: string[]): Promise<Outcome> => callPds(words, made.settings);
+const pds = (...words: string[]) => callPds(words, made.settings);
 
 describe('pds find', { timeout: 120_000 }, () => {
   test('finds by the beginnings of words, by stems, without accents or case, and by the beginning of the id', async () => {
@@ -49,23 +43,5 @@ describe('pds find', { timeout: 120_000 }, () => {
     });
     const json = await pds('find', 'coop', '*', '--json');
     expect([json.code, JSON.parse(json.stdout)]).toEqual([1, { found: [], more: 0 }]);
-  });
-});
-
-describe('an id that does not exist', { timeout: 120_000 }, () => {
-  test('is refused by a grant and a revocation, with the next step', async () => {
-    const id = 'le_city_of_pitsburg_d85d';
-    expect(await pds('partner', 'grant', 'acme', '--lead-entity', id)).toEqual({
-      ...{ code: 1, stdout: '' },
-      stderr:
-        `error: not in the catalog: lead entity "${id}". Nothing was granted. ` +
-        'Find ids by name with "pds find lead-entity TEXT"\n',
-    });
-    expect(await pds('partner', 'revoke', 'acme', '--lead-entity', id)).toEqual({
-      ...{ code: 1, stdout: '' },
-      stderr:
-        `error: not granted to "acme": lead entity "${id}". Nothing was revoked. ` +
-        '"pds partner show acme" lists its grants. Find ids by name with "pds find lead-entity TEXT"\n',
-    });
   });
 });

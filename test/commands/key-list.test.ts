@@ -2,17 +2,15 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, revokeKey, rotateKey } from '../../src/access/key-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { databaseForEachTest } from '../support/database.ts';
+import { storeUsage } from '../usage/recording.ts';
 import { callPds } from './call-pds.ts';
-import { type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
 const made = databaseForEachTest();
 beforeEach(() => createPartner(made.database, Date.now, 'acme', { everything: false }));
 
-function pds(...words: string[]): Promise<Outcome> {
-  return callPds(words, made.settings);
-}
+const pds = (...words: string[]) => callPds(words, made.settings);
 
 async function pdsJson(...words: string[]): Promise<Record<string, unknown>> {
   return JSON.parse((await pds(...words, '--json')).stdout) as Record<string, unknown>;
@@ -25,18 +23,12 @@ async function issue(lifetimeDays: number | null = null, label: string | null = 
   return (await issueKey(made.database, Date.now, 'acme', options)).details.id;
 }
 
-async function countRequest(keyId: string, day: string): Promise<void> {
-  const { id } = await made.database.kysely.selectFrom('access.partners').select('id').executeTakeFirstOrThrow();
-  const counts = { requests: 1, records: 0, limited: 0, failed: 0 };
-  const row = { day, partner_id: id, key_id: keyId, endpoint: '/v1/coops', ...counts };
-  await made.database.kysely.insertInto('access.usage').values(row).execute();
-}
-
 describe('pds key list', { timeout: 120_000 }, () => {
   test('shows the label and the last day of use, or that none is stored', async () => {
     const used = String((await pdsJson('key', 'issue', 'acme', '--label', 'billing system'))['id']);
     const unused = await issue();
-    for (const day of ['2026-04-15', '2026-05-02', '2026-03-31']) await countRequest(used, day);
+    for (const day of ['2026-04-15', '2026-05-02', '2026-03-31'])
+      await storeUsage(made.database, { day, key_id: used });
     for (const words of [
       ['key', 'list'],
       ['partner', 'show', 'acme'],

@@ -2,8 +2,8 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { DatabaseSync } from 'node:sqlite';
-import { basename, join } from 'node:path';
-import { afterEach, beforeAll, afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { basename, dirname, join } from 'node:path';
+import { afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { importDirectory } from '../../src/commands/actions/import.ts';
 import { migrateDatabase } from '../../src/commands/actions/database.ts';
 import { list } from '../../src/commands/actions/partner.ts';
@@ -14,7 +14,8 @@ import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { backup } from '../../src/recovery/backup.ts';
 import type { BackupManifest } from '../../src/recovery/backup-manifest.ts';
 import { mountSmallDisk, whyNoSmallDisk } from '../faults/small-disk.ts';
-import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
+import { createDatabaseOf, databasePathOf } from '../support/database.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { printedBy } from '../support/printed.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
@@ -54,25 +55,23 @@ const OLDER =
   `error: the database's schema is older than this version of the service (pending: ${UPGRADE.join(', ')}). Nothing was ` +
   'changed; run "pds migrate" first\n';
 
-let older: TestDatabase;
 let folder: string;
-let later: Disposable;
+
+// Stays open, so that its files have logs, as those of a service that was killed.
+const older = forAllTests(() => createDatabaseOf('sqlite'));
+const opened = forAllTests(() => new AsyncDisposableStack());
 beforeAll(async () => {
-  // Stays open, so that its files have logs, as those of a service that was killed.
-  older = await createDatabaseOf('sqlite');
   await makePartner(older.database, Date.now, { name: 'acme', everything: true });
   await publishLines(older.database, SMALL_CATALOG);
-  NAMES.push(...files(older).map((file) => basename(file)));
-  later = becomeLaterVersion();
-});
-afterAll(async () => {
-  later[Symbol.dispose]();
-  await older.drop();
+  NAMES.push(...listCatalogFiles(databasePathOf(older)).map((file) => basename(file)));
+  opened.use(becomeLaterVersion());
 });
 
 beforeEach(() => {
   folder = newFolder();
-  copyTo(folder);
+  // The database, which commands in this process use.
+  for (const name of NAMES) copyFileSync(join(dirname(databasePathOf(older)), name), join(folder, name));
+  vi.stubEnv('PDS_DATABASE_URL', `sqlite:${join(folder, 'pds.sqlite')}`);
 });
 afterEach(() => {
   vi.restoreAllMocks();
@@ -81,17 +80,6 @@ afterEach(() => {
 });
 
 const NAMES = ['pds.sqlite', 'pds.sqlite-wal'];
-
-function files({ config }: TestDatabase): string[] {
-  return config.engine === 'sqlite' ? listCatalogFiles(config.path) : [];
-}
-
-/** Puts the database into a folder, and sets it for commands in this process. */
-function copyTo(target: string): void {
-  if (older.config.engine !== 'sqlite') throw new Error('not SQLite');
-  for (const name of NAMES) copyFileSync(join(older.config.path, '..', name), join(target, name));
-  vi.stubEnv('PDS_DATABASE_URL', `sqlite:${join(target, 'pds.sqlite')}`);
-}
 
 const contents = (): Buffer[] => NAMES.map((name) => readFileSync(join(folder, name)));
 

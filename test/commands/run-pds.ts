@@ -44,13 +44,29 @@ export function runPdsThrough(
   return runProgram([...launcher, process.execPath, MAIN, ...words], settings);
 }
 
-async function runProgram(
+const KILL_AT = fileURLToPath(new URL('../recovery/kill-at.ts', import.meta.url));
+
+/** Like `runPds`, but killed just before an operation on files, counted from 0; returns whether it completed before. */
+export async function runKilledAt(
+  killAt: number,
+  words: readonly string[],
+  settings: Record<string, string>,
+  main = MAIN,
+): Promise<boolean> {
+  const command = [process.execPath, '--import', KILL_AT, main, ...words];
+  return (await runProgram(command, { ...settings, KILL_AT: String(killAt) })).code === 0;
+}
+
+/** Runs a program to its end, with only PATH and these variables. */
+export async function runProgram(
   [program = '', ...words]: readonly string[],
   settings: Record<string, string>,
+  options: { readonly cwd?: string; readonly timeout?: number } = {},
 ): Promise<Outcome> {
   const child = spawn(program, words, {
     env: { PATH: process.env['PATH'], ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
+    ...options,
   });
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout),

@@ -6,7 +6,6 @@ import { testWith } from '../support/installed-programs.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { callPds } from './call-pds.ts';
-import { type Outcome } from './run-pds.ts';
 
 let folder: string;
 let out: string;
@@ -25,7 +24,7 @@ beforeEach(async () => {
 
 const ROWS = ['ctr_1', 'ctr_2', 'ctr_3', 'ctr_4', 'ctr_5'];
 
-function convert(ids: readonly string[], ...options: string[]): Promise<Outcome> {
+function convert(ids: readonly string[], ...options: string[]) {
   writeFileSync(join(folder, 'c.csv'), `Id,Name,Agency\n${ids.map((id) => `${id},Salt,Works\n`).join('')}`);
   return callPds(['convert', 'csv', '--map', join(folder, 'map.json'), '--out', out, ...options], made.settings);
 }

@@ -8,7 +8,7 @@ import { DEMO_KEY } from '../../src/access/keys.ts';
 import { formatDuration } from '../../src/commands/output/progress.ts';
 import { findFreePort } from '../support/free-port.ts';
 import { newFolder } from '../support/new-folder.ts';
-import { MAIN } from './run-pds.ts';
+import { MAIN, runPds, runProgram } from './run-pds.ts';
 
 const ESCAPE = '\u001b[';
 
@@ -50,12 +50,9 @@ function onTerminal(words: string, more: Record<string, string> = {}): Terminal 
 }
 
 /** Runs `pds` with its output piped. */
-async function piped(words: string, more: Record<string, string> = {}): Promise<{ text: string; code: number }> {
-  const child = spawn(process.execPath, [MAIN, ...words.split(' ')], { env: { ...settings, ...more } });
-  let text = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  const [code] = (await once(child, 'close')) as [number];
-  return { text, code };
+async function piped(words: string, more: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await runPds(words.split(' '), { ...settings, ...more });
+  return { code, text: stdout + stderr };
 }
 
 describe('pds serve on a terminal', { timeout: 60_000 }, () => {
@@ -121,18 +118,16 @@ describe('pds serve on a terminal', { timeout: 60_000 }, () => {
   });
 });
 
-describe('colors', { timeout: 60_000 }, () => {
-  test('are shown on a terminal and with FORCE_COLOR, but not with NO_COLOR or in a pipe', async () => {
-    const outputOf = async (more: Record<string, string>): Promise<string> => {
-      const terminal = onTerminal('partner list', more);
-      await terminal.exited;
-      return terminal.output();
-    };
-    expect(await outputOf({})).toContain(`${ESCAPE}31merror:`);
-    expect(await outputOf({ NO_COLOR: '1' })).not.toContain(ESCAPE);
-    expect((await piped('partner list')).text).not.toContain(ESCAPE);
-    expect((await piped('partner list', { FORCE_COLOR: '1' })).text).toContain(ESCAPE);
-  });
+test('colors are shown on a terminal and with FORCE_COLOR, but not with NO_COLOR or in a pipe', async () => {
+  const outputOf = async (more: Record<string, string>): Promise<string> => {
+    const terminal = onTerminal('partner list', more);
+    await terminal.exited;
+    return terminal.output();
+  };
+  expect(await outputOf({})).toContain(`${ESCAPE}31merror:`);
+  expect(await outputOf({ NO_COLOR: '1' })).not.toContain(ESCAPE);
+  expect((await piped('partner list')).text).not.toContain(ESCAPE);
+  expect((await piped('partner list', { FORCE_COLOR: '1' })).text).toContain(ESCAPE);
 });
 
 test('the bar of an import fits in 80 columns, with an estimate only once there is one', async () => {
@@ -146,36 +141,34 @@ test('the bar of an import fits in 80 columns, with an estimate only once there 
   for (const bar of bars) expect(bar.length).toBeLessThanOrEqual(80 - '000'.length - '59m '.length);
 });
 
-describe('pds partner delete', { timeout: 120_000 }, () => {
-  test('asks on a terminal, naming grants and active keys, and needs --yes elsewhere', async () => {
-    await piped('partner create acme --everything');
-    const issued = await piped('key issue acme --label billing');
-    const keyId = issued.text.slice(9, 17);
-    const refused = await piped('partner delete acme');
-    expect(refused).toEqual({
-      code: 2,
-      text:
-        'error: "pds partner delete acme" cannot be undone, and there is no terminal to confirm it on. ' +
-        'See what it has with "pds partner show acme", then run "pds partner delete acme --yes"\n',
-    });
-    const asking = async (answer: string): Promise<string> => {
-      const terminal = onTerminal('partner delete acme');
-      await terminal.waitFor('Delete acme? [y/N]');
-      terminal.type(`${answer}\n`);
-      await terminal.exited;
-      return stripVTControlCharacters(terminal.output());
-    };
-    const declined = await asking('');
-    expect(declined).toContain('acme sees everything. Active keys: 1.');
-    expect(declined).toMatch(new RegExp(`^${keyId} .* acme +billing\r$`, 'm'));
-    expect(declined).toContain('error: not confirmed; nothing was changed');
-    expect(await asking('yes')).toContain(`Running servers reject its keys within a second: ${keyId}.`);
-    expect((await piped('partner delete acme --yes')).text).toContain('error: there is no partner "acme"');
-    // Its name stays in the audit trail.
-    expect((await piped('audit --partner acme')).text).toMatch(/ partner delete +acme +- +keys=\S+ grants=0$/m);
-    expect(await piped('audit --partner nobody')).toMatchObject({ code: 1 });
+test('pds partner delete asks on a terminal, naming grants and active keys, and needs --yes elsewhere', async () => {
+  await piped('partner create acme --everything');
+  const issued = await piped('key issue acme --label billing');
+  const keyId = issued.text.slice(9, 17);
+  const refused = await piped('partner delete acme');
+  expect(refused).toEqual({
+    code: 2,
+    text:
+      'error: "pds partner delete acme" cannot be undone, and there is no terminal to confirm it on. ' +
+      'See what it has with "pds partner show acme", then run "pds partner delete acme --yes"\n',
   });
-});
+  const asking = async (answer: string): Promise<string> => {
+    const terminal = onTerminal('partner delete acme');
+    await terminal.waitFor('Delete acme? [y/N]');
+    terminal.type(`${answer}\n`);
+    await terminal.exited;
+    return stripVTControlCharacters(terminal.output());
+  };
+  const declined = await asking('');
+  expect(declined).toContain('acme sees everything. Active keys: 1.');
+  expect(declined).toMatch(new RegExp(`^${keyId} .* acme +billing\r$`, 'm'));
+  expect(declined).toContain('error: not confirmed; nothing was changed');
+  expect(await asking('yes')).toContain(`Running servers reject its keys within a second: ${keyId}.`);
+  expect((await piped('partner delete acme --yes')).text).toContain('error: there is no partner "acme"');
+  // Its name stays in the audit trail.
+  expect((await piped('audit --partner acme')).text).toMatch(/ partner delete +acme +- +keys=\S+ grants=0$/m);
+  expect(await piped('audit --partner nobody')).toMatchObject({ code: 1 });
+}, 120_000);
 
 test('--json works before and after the command', async () => {
   const before = await piped('--json check');
@@ -200,11 +193,8 @@ test('bash completes words without the package bash-completion', async () => {
     'compopt() { :; }',
     '__pds_complete; echo "${COMPREPLY[@]}"',
   ].join('\n');
-  const child = spawn('bash', ['--noprofile', '--norc', '-c', script], { env: settings });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  await once(child, 'close');
-  expect(output).toBe('grant\n');
+  const outcome = await runProgram(['bash', '--noprofile', '--norc', '-c', script], settings);
+  expect(outcome).toEqual({ code: 0, stdout: 'grant\n', stderr: '' });
 });
 
 test('a time left is never shown with 60 seconds or 60 minutes', () => {

@@ -1,25 +1,17 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { databaseForEachTest } from '../support/database.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { commandsIn } from '../support/process/terminal-text.ts';
 import { callPds } from './call-pds.ts';
-import { type Outcome } from './run-pds.ts';
 
 /** Clears the screen, sets the window title, and forges a row. */
 const HOSTILE = 'City\u001b[2J\u001b]0;owned\u0007\nle_z  2026-01-01T00:00:00.000Z  Forged\u202e\u2028\u009b31m\u200b';
 
-let folder: string;
-
 const made = databaseForEachTest();
-beforeEach(() => {
-  folder = newFolder();
-});
 
-function pds(words: readonly string[], settings: Record<string, string> = {}): Promise<Outcome> {
-  return callPds(words, { ...made.settings, ...settings });
-}
+const pds = (words: readonly string[], settings = {}) => callPds(words, { ...made.settings, ...settings });
 
 /** The lines of an output; asserts that it has no terminal control sequences. */
 function linesOf(text: string): string[] {
@@ -28,7 +20,7 @@ function linesOf(text: string): string[] {
 }
 
 test('pds partner show, pds import and pds audit print hostile text as one line without control characters', async () => {
-  const source = join(folder, 'data\u001b[2J\nforged');
+  const source = join(newFolder(), 'data\u001b[2J\nforged');
   mkdirSync(source);
   writeFileSync(join(source, 'lead-entities.ndjson'), JSON.stringify({ id: 'le_a', name: HOSTILE }));
   const imported = await pds(['import', source]);
@@ -50,6 +42,7 @@ test('pds partner show, pds import and pds audit print hostile text as one line 
 });
 
 test('a refused import reports hostile files, fields and values in one line each', async () => {
+  const folder = newFolder();
   const lines = [
     JSON.stringify({ id: `le${HOSTILE}`, name: 'x' }),
     JSON.stringify({ id: 'le_a', name: 'x', [HOSTILE]: 1 }),
@@ -68,19 +61,16 @@ test('a refused import reports hostile files, fields and values in one line each
 });
 
 test('messages that quote arguments, settings and database errors are one line without control characters', async () => {
+  const missing = { PDS_DATABASE_URL: `sqlite:${newFolder()}/${HOSTILE}/none/pds.sqlite` };
   const failures: [string[], Record<string, string>, number][] = [
     [['partner', 'show', HOSTILE], {}, 1],
     [[HOSTILE], {}, 2],
     [['partner', 'list', `--x${HOSTILE}`], {}, 2],
     [['partner', 'set', 'acme', '--per-minute', HOSTILE], {}, 2],
     [['partner', 'list'], { [`PDS_X${HOSTILE}`]: '1' }, 1],
-    [['partner', 'list'], { PDS_DATABASE_URL: `sqlite:${folder}/${HOSTILE}/none/pds.sqlite` }, 1],
+    [['partner', 'list'], missing, 1],
     [['partner', 'list'], { PDS_DATABASE_URL: 'postgres://127.0.0.1:1/x%1b%5b2Jy' }, 1],
-    [
-      ['partner', 'list'],
-      { PDS_DATABASE_URL: `sqlite:${folder}/${HOSTILE}/none/pds.sqlite`, PDS_LOG_LEVEL: 'debug' },
-      1,
-    ],
+    [['partner', 'list'], { ...missing, PDS_LOG_LEVEL: 'debug' }, 1],
   ];
   for (const [words, settings, exitCode] of failures) {
     const { code, stdout, stderr } = await pds(words, settings);
@@ -92,7 +82,7 @@ test('messages that quote arguments, settings and database errors are one line w
     expect(lines.filter((line) => !/^ +at /.test(line) && line.includes('Forged')).length).toBeLessThanOrEqual(2);
     expect(lines.filter((line) => line.startsWith('le_z'))).toEqual([]);
   }
-  const checked = await pds(['check'], { PDS_DATABASE_URL: `sqlite:${folder}/${HOSTILE}/none/pds.sqlite` });
+  const checked = await pds(['check'], missing);
   expect(checked.code).toBe(1);
   expect(linesOf(checked.stdout).filter((line) => line.startsWith('le_z'))).toEqual([]);
 }, 60_000);

@@ -2,7 +2,6 @@ import { beforeEach, expect, test } from 'vitest';
 import { createPartner } from '../../src/access/partner-admin.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { callPds } from './call-pds.ts';
-import { type Outcome } from './run-pds.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -38,7 +37,7 @@ function dayAgo(days: number): string {
   return new Date(todayMs - days * DAY_MS).toISOString().slice(0, 10);
 }
 
-async function pds(line: string): Promise<Outcome> {
+async function pds(line: string) {
   const outcome = await callPds(line.split(' '), made.settings);
   // Fails if midnight passed.
   expect(Math.floor(Date.now() / DAY_MS) * DAY_MS).toBe(todayMs);

@@ -44,13 +44,6 @@ describe('a cursor', () => {
     expect((await page(`solicitations?limit=3&cursor=${cursor}`)).ids).toEqual(['sol_04a', 'sol_06', 'sol_07']);
   });
 
-  test('works with a different limit on each page', async () => {
-    const { cursor } = await page('solicitations?limit=1');
-    const next = await page(`solicitations?limit=2&cursor=${cursor}`);
-    expect(next.ids).toEqual(['sol_01', 'sol_02']);
-    expect((await page(`solicitations?cursor=${next.cursor}`)).ids).toHaveLength(17);
-  });
-
   test.each([
     ['of another endpoint', 'suppliers?cursor=', 'one'],
     ['with an additional filter', 'solicitations?status=open&cursor=', 'one'],
@@ -62,14 +55,9 @@ describe('a cursor', () => {
     expect(refused.message).toMatch(/^validation_failed: .*cursor.*next_cursor/);
   });
 
-  test('is the same for equivalent spellings of a filter', async () => {
-    const { cursor } = await page('suppliers?state=pa&limit=1');
-    expect((await page(`suppliers?state=PA&cursor=${cursor}`)).ids).toEqual(['sup_2']);
-  });
-
-  test('is the same for several values in another order, and not for others', async () => {
+  test('is the same for several values in another order or spelling, and not for others', async () => {
     const { cursor } = await page('suppliers?state=pa,md,PA&limit=1');
-    expect((await page(`suppliers?state=MD,PA&cursor=${cursor}`)).status).toBe(200);
+    expect((await page(`suppliers?state=MD,PA&cursor=${cursor}`)).ids).toEqual(['sup_2']);
     expect((await page(`suppliers?state=PA&cursor=${cursor}`)).message).toMatch(/"cursor" was not issued/);
   });
 

@@ -1,18 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { KINDS } from '../../src/kinds.ts';
 import { exportCatalog } from '../../src/recovery/export.ts';
-import { loadModel } from '../model/model.ts';
 import { requestsAbout, type ModelRequest } from '../model/requests.ts';
-import { createDirectories } from '../support/data.ts';
 import type { HttpResponse } from '../support/client.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { numberOfRuns } from '../support/runs.ts';
-import { startService, type TestService } from '../support/service.ts';
-import { pathOf, PARTNERS, withoutRequestId } from './modelled-service.ts';
+import type { TestService } from '../support/service.ts';
+import { pathOf, PARTNERS, startModelledService, withoutRequestId } from './modelled-service.ts';
 
 const REQUESTS = numberOfRuns({ usually: 400, nightly: 1_000 });
 const COMPARED_HEADERS = [
@@ -58,39 +56,22 @@ const MALFORMED = fc
 /** How a list is requested: as pages, twice as often, or as a stream. */
 const FORMAT = fc.constantFrom(null, null, 'ndjson', 'csv');
 
-let services: [TestService, TestService];
-
-const records = forAllTests(() => createDirectories(2));
-beforeAll(async () => {
-  // The same clock and secret, so that timestamps, watermarks and cursors are equal too.
-  const setup = {
-    directories: records.first,
-    // Small, so that lists and counts span many index blocks, and the second import splits some.
-    blockSize: 1_024,
-    partners: PARTNERS,
-    directoriesAfterGrants: records.later,
-    cursorSecret: 'c0'.repeat(32),
-  };
-  services = await Promise.all([
-    startService({ ...setup, engine: 'sqlite' }),
-    startService({ ...setup, engine: 'postgres' }),
-  ]);
-}, 180_000);
-
-afterAll(() => Promise.all(services.map((service) => service.close())));
+/** With the same clock and secret, so that timestamps, watermarks and cursors are equal too. */
+const start = (engine: 'sqlite' | 'postgres') =>
+  forAllTests(() => startModelledService(2, { engine, cursorSecret: 'c0'.repeat(32) }), 180_000);
+const [sqlite, postgres] = [start('sqlite'), start('postgres')];
 
 test('SQLite and PostgreSQL return the same pages, streams, counts, records and errors, byte for byte', async () => {
-  const [sqlite, postgres] = services;
-  const model = loadModel(sqlite.published);
-  const timestamps = sqlite.published.map(({ publishedAt }) => publishedAt);
+  const timestamps = sqlite.service.published.map(({ publishedAt }) => publishedAt);
   const requests = fc.oneof(
-    { weight: 14, arbitrary: fc.tuple(requestsAbout(model, timestamps), FORMAT).map(toRequest) },
+    { weight: 14, arbitrary: fc.tuple(requestsAbout(sqlite.model, timestamps), FORMAT).map(toRequest) },
     { weight: 1, arbitrary: MALFORMED },
   );
   const partner = fc.constantFrom(...PARTNERS.map(({ name }) => name));
   await fc.assert(
     fc.asyncProperty(fc.noBias(requests), partner, async ({ path, limits }, name) => {
-      expect(await answersOf(sqlite, name, path, limits)).toEqual(await answersOf(postgres, name, path, limits));
+      const answers = await answersOf(sqlite.service, name, path, limits);
+      expect(answers).toEqual(await answersOf(postgres.service, name, path, limits));
     }),
     { seed: 20_260_416, numRuns: REQUESTS },
   );
@@ -129,8 +110,8 @@ function comparable(response: HttpResponse): object {
 
 test('an export has the same bytes on SQLite and PostgreSQL', async () => {
   const folder = newFolder();
-  for (const [index, { database }] of services.entries())
-    await exportCatalog(database, join(folder, String(index)), () => undefined);
+  for (const [index, { service }] of [sqlite, postgres].entries())
+    await exportCatalog(service.database, join(folder, String(index)), () => undefined);
   for (const kind of KINDS) {
     const [one, other] = [0, 1].map((index) => readFileSync(join(folder, String(index), `${kind}.ndjson`), 'utf8'));
     expect(one).not.toBe('');

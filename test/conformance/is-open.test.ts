@@ -16,13 +16,7 @@ const service = serviceForAllTests({
   partners: [{ name: 'all', everything: true }],
 });
 
-interface Seen {
-  status: number;
-  etag: string;
-  isOpen: (boolean | undefined)[];
-}
-
-async function get(path: string, etag?: string): Promise<Seen> {
+async function get(path: string, etag?: string) {
   const { key } = service.partner('all');
   const { status, headers, body } = await service.get(path, {
     key,

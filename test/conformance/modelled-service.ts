@@ -41,7 +41,7 @@ export interface ModelledService {
 /** Starts the service with the six partners. The caller must close it. */
 export async function startModelledService(
   seed: number,
-  setup: Pick<ServiceSetup, 'engine' | 'watch'> = {},
+  setup: Pick<ServiceSetup, 'engine' | 'watch' | 'cursorSecret'> = {},
 ): Promise<ModelledService> {
   const records = createDirectories(seed);
   const service = await startService({

@@ -1,15 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { Model, Served } from '../model/model.ts';
-import type { ModelRequest } from '../model/requests.ts';
-import { dataOf, listAllPages, type Get, type HttpResponse } from '../support/client.ts';
+import { requestsAbout, type ModelRequest } from '../model/requests.ts';
+import { dataOf, listAllPages, nextCursorOf, type Get, type HttpResponse } from '../support/client.ts';
 import type { TestPartner } from '../support/partners.ts';
 import { pathOf } from './modelled-service.ts';
 
 /** Long lists are read in larger pages, so that no request takes seconds. */
 const MAX_PAGES = 60;
 
-/** Sends one request as a partner, and compares the response with the model's. */
+/** Sends requests as a partner, and compares the responses with the model's. */
 export class ResponseCheck {
   readonly #model: Model;
   readonly #get: Get;
@@ -22,15 +23,23 @@ export class ResponseCheck {
     this.#now = now;
   }
 
-  async check(partner: TestPartner, request: ModelRequest): Promise<void> {
-    if (request.type === 'list') return this.#checkList(partner, request);
+  /** @param timestamps those around which `updated_since` makes a difference. */
+  async check(partner: TestPartner, timestamps: readonly string[], seed: number, numRuns: number): Promise<void> {
+    await fc.assert(
+      fc.asyncProperty(requestsAbout(this.#model, timestamps), (request) => this.#checkOne(partner, request)),
+      { seed, numRuns, interruptAfterTimeLimit: 100_000, markInterruptAsFailure: true },
+    );
+  }
+
+  async #checkOne(partner: TestPartner, request: ModelRequest): Promise<void> {
+    if (request.type === 'list') {
+      await this.#checkList(partner, request);
+      return;
+    }
     const response = await this.#get(pathOf(request), { key: partner.key });
     if (request.type === 'count') {
-      const { total } = JSON.parse(response.body) as { total: number };
-      const { kind, filters } = request;
-      const now = this.#now();
-      expect(total).toBeGreaterThanOrEqual(this.#model.count(kind, filters, partner.scope, now, 'min'));
-      expect(total).toBeLessThanOrEqual(this.#model.count(kind, filters, partner.scope, now, 'max'));
+      const total = await this.#checkList(partner, { ...request, type: 'list', limits: [100] });
+      expect(JSON.parse(response.body)).toEqual({ total });
       return;
     }
     const expected = this.#model.detail(request.kind, request.id, partner.scope, this.#now());
@@ -38,7 +47,8 @@ export class ResponseCheck {
     if (expected !== null) expectEqual(JSON.parse(response.body), expected);
   }
 
-  async #checkList(partner: TestPartner, request: ModelRequest & { type: 'list' }): Promise<void> {
+  /** @returns the number of records in the list. */
+  async #checkList(partner: TestPartner, request: ModelRequest & { type: 'list' }): Promise<number> {
     const { kind, filters } = request;
     const now = this.#now();
     const mayReturn = this.#model.list(kind, filters, partner.scope, now, 'max');
@@ -66,7 +76,8 @@ export class ResponseCheck {
     }
     expect(left).toBeLessThanOrEqual(0);
     expect(new Set(pages.map(({ headers }) => headers['x-sync-watermark'])).size).toBe(1);
-    expect(pages.map(linkedCursor)).toEqual(pages.map(cursorIn));
+    expect(pages.map(linkedCursor)).toEqual(pages.map(nextCursorOf));
+    return listed.length;
   }
 }
 
@@ -74,10 +85,6 @@ export class ResponseCheck {
 function linkedCursor({ headers: { link } }: HttpResponse): string | null {
   const [, target = ''] = /^<(.*)>; rel="next"$/.exec(String(link)) ?? [];
   return link === undefined ? null : new URL(target, 'http://x').searchParams.get('cursor');
-}
-
-function cursorIn({ body }: HttpResponse): string | null {
-  return (JSON.parse(body) as { meta: { next_cursor: string | null } }).meta.next_cursor;
 }
 
 function keyOf(record: Served): unknown {

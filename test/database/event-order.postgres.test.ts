@@ -17,12 +17,9 @@ test('an event waits for the one before it to be committed', async () => {
     await lockLog(transaction, Date.now);
     later = suspendPartner(database, Date.now, 'p');
     // By this connection: the commands of a test have two.
-    const listWaiting = async (): Promise<object[]> => {
-      const { rows } = await sql<object>`select 1 as waiting from pg_locks where locktype = 'advisory' and not granted
-        and database = (select oid from pg_database where datname = current_database())`.execute(transaction.kysely);
-      return rows;
-    };
-    await expect.poll(listWaiting).toHaveLength(1);
+    const waiting = sql`select from pg_locks where locktype = 'advisory' and not granted
+      and database = (select oid from pg_database where datname = current_database())`;
+    await expect.poll(async () => (await waiting.execute(transaction.kysely)).rows).toHaveLength(1);
   });
   await later;
 });

@@ -6,8 +6,7 @@ import { becomeLaterVersion, UPGRADE } from '../support/schema/later-version.ts'
 
 test('a migration fails without blocking readers if another transaction locks a table for over two seconds', async () => {
   await using made = await createTestDatabase();
-  using later = new DisposableStack();
-  later.use(becomeLaterVersion());
+  using _later = becomeLaterVersion();
   const { database } = made;
   const reading = await database.kysely.startTransaction().execute();
   await sql`select id from catalog.contracts`.execute(reading);

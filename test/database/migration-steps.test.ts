@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { beforeEach, expect, inject, test } from 'vitest';
-import type { OpenDatabase } from '../../src/database/database.ts';
+import { expect, inject, test } from 'vitest';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate, prepareSchema } from '../../src/database/migrations/migrator.ts';
 import { createEmptyDatabase, databaseForEachTest } from '../support/database.ts';
@@ -13,44 +12,40 @@ import { readSchemaTexts } from '../support/schema/schema-texts.ts';
 
 const clock = (): number => Date.parse('2026-04-15T09:00:00.000Z');
 
-let database: OpenDatabase;
-
 const made = databaseForEachTest();
-beforeEach(() => {
-  ({ database } = made);
-});
 
 test.each(['catalog', 'access'] as const)('a database of version 1.3 is refused by its %s', async (group) => {
-  await database.kysely.updateTable(`${group}.migrations`).set({ number: 8 }).execute();
+  await made.database.kysely.updateTable(`${group}.migrations`).set({ number: 8 }).execute();
   const refusal = new RegExp(
     `${group} schema is at 8, which is older than version 2\\.0: run "pds migrate" with version 2\\.0 first\\. Nothing`,
   );
-  await expect(migrate(database, clock)).rejects.toThrow(refusal);
-  await expect(prepareSchema(database, clock, 'serve')).rejects.toThrow(refusal);
+  await expect(migrate(made.database, clock)).rejects.toThrow(refusal);
+  await expect(prepareSchema(made.database, clock, 'serve')).rejects.toThrow(refusal);
 });
 
 test('an upgrade ends with the schema of a new database, and keeps the records', async () => {
-  await publishLines(database, SMALL_CATALOG);
-  using later = new DisposableStack();
-  later.use(becomeLaterVersion());
-  expect(await migrate(database, clock)).toEqual(UPGRADE);
+  await publishLines(made.database, SMALL_CATALOG);
+  using _later = becomeLaterVersion();
+  expect(await migrate(made.database, clock)).toEqual(UPGRADE);
   await using fresh = await createEmptyDatabase();
   await migrate(fresh.database, clock);
   // SQLite appends a column to the text of a definition, so both began with the same one.
-  expect(await readSchemaTexts(database)).toEqual(await readSchemaTexts(fresh.database));
-  expect((await publishLines(database, SMALL_CATALOG)).timestamp).toBeNull();
+  expect(await readSchemaTexts(made.database)).toEqual(await readSchemaTexts(fresh.database));
+  expect((await publishLines(made.database, SMALL_CATALOG)).timestamp).toBeNull();
 });
 
 test('no two records can have the same position', async () => {
-  await publishLines(database, SMALL_CATALOG);
-  const change = changeStored(database, ({ kysely }) => sql`update catalog.contracts set position = 0`.execute(kysely));
+  await publishLines(made.database, SMALL_CATALOG);
+  const change = changeStored(made.database, ({ kysely }) =>
+    sql`update catalog.contracts set position = 0`.execute(kysely),
+  );
   await expect(change).rejects.toThrow(inject('engine') === 'sqlite' ? /UNIQUE constraint failed/ : /duplicate key/);
 });
 
 testWith('python')(
   'pds migrate shows its progress on a terminal, and restores the terminal (needs python3)',
   async () => {
-    await publishLines(database, SMALL_CATALOG);
+    await publishLines(made.database, SMALL_CATALOG);
     const settings = { ...made.settings, ...LATER_SETTINGS };
     const ignored = { text: 'Upgrading the tables', typed: 'a line that nothing reads' };
     const { code, output } = await runPdsInTerminal(['migrate'], settings, ignored, SOURCE_MAIN);
@@ -62,10 +57,8 @@ testWith('python')(
 );
 
 test('a migration waits for a running import', async () => {
-  await using stack = new AsyncDisposableStack();
-  stack.use(becomeLaterVersion());
-  const other = openForCommands(made.config);
-  stack.defer(() => other.close());
+  using _later = becomeLaterVersion();
+  await using other = openForCommands(made.config);
   const release = await lockImports(other);
   let waited = 0;
   let ended = Promise.resolve<unknown>(null);
@@ -73,7 +66,7 @@ test('a migration waits for a running import', async () => {
     waited += 1;
     ended = release();
   };
-  expect(await migrate(database, clock, { onWaiting })).toEqual(UPGRADE);
+  expect(await migrate(made.database, clock, { onWaiting })).toEqual(UPGRADE);
   await ended;
   expect(waited).toBe(1);
 });

@@ -12,8 +12,7 @@ test('of old events, the last reset and the last changes of a scope stay', async
   let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
   const clock = (): number => (nowMs += 10_000);
   await makePartner(database, clock, { name: 'p' });
-  const { rows: partners } = await sql<{ id: number }>`select id from access.partners`.execute(database.kysely);
-  const partnerId = partners[0]?.id ?? 0;
+  const { id: partnerId } = await database.kysely.selectFrom('access.partners').select('id').executeTakeFirstOrThrow();
   const names = new Map<string, string>();
   const append = (name: string, event: Parameters<typeof appendEvent>[2]): Promise<void> =>
     inTransaction(database, async (transaction) => {

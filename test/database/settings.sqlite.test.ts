@@ -5,17 +5,12 @@ import { createDatabaseOf } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 
 test('a server caches 64 MiB of the catalog file, in pages of 8 KiB', async () => {
-  const made = await createDatabaseOf('sqlite');
+  await using made = await createDatabaseOf('sqlite');
   await publishLines(made.database, SMALL_CATALOG);
-  const serving = openForServing(made.config);
-  try {
-    const read = async (setting: string): Promise<unknown> =>
-      Object.values((await sql.raw(`pragma ${setting}`).execute(serving.kysely)).rows[0] ?? {})[0];
-    expect(await read('catalog.cache_size')).toBe(-64 * 1024);
-    expect(await read('catalog.page_size')).toBe(8_192);
-    expect(await read('access.journal_mode')).toBe('wal');
-  } finally {
-    await serving.close();
-    await made.drop();
-  }
+  await using serving = openForServing(made.config);
+  const read = async (setting: string): Promise<unknown> =>
+    Object.values((await sql.raw(`pragma ${setting}`).execute(serving.kysely)).rows[0] ?? {})[0];
+  expect(await read('catalog.cache_size')).toBe(-64 * 1024);
+  expect(await read('catalog.page_size')).toBe(8_192);
+  expect(await read('access.journal_mode')).toBe('wal');
 });

@@ -1,35 +1,32 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect } from 'vitest';
+import { beforeAll, expect } from 'vitest';
 import { callPds } from '../commands/call-pds.ts';
 import { type Outcome } from '../commands/run-pds.ts';
 import { makeCertificates, type Certificates } from '../support/network/certificates.ts';
-import { createClient } from '../support/client.ts';
 import { ROLE, startPrimary, type PostgresPart } from '../support/cluster/postgres.ts';
 import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { startServing } from '../support/serving-process.ts';
 
 const test = testWith('postgresql', 'openssl');
 
-const everything = new AsyncDisposableStack();
+const workspace = forAllTests(() => new Workspace());
 let primary: PostgresPart;
 let server: Certificates;
 let strangers: Certificates;
 
 beforeAll(async () => {
-  const workspace = new Workspace();
-  everything.defer(() => workspace.close());
   server = await makeCertificates(workspace, 'tls');
   strangers = await makeCertificates(workspace, 'strangers');
   primary = await startPrimary(workspace);
   await set('ssl_cert_file', server.certificate);
   await set('ssl_key_file', server.key);
   await set('ssl', 'on');
-  expect((await pds(urlOf({ sslmode: 'verify-full', sslrootcert: server.authority }), 'migrate')).code).toBe(0);
+  expect((await pds(trustedUrl(), 'migrate')).code).toBe(0);
 }, 60_000);
-afterAll(() => everything.disposeAsync());
 
 /** Changes a setting of the running server, and waits until new connections use it. */
 async function set(name: string, value: string): Promise<void> {
@@ -45,6 +42,8 @@ function urlOf(parameters: Record<string, string>, host = '127.0.0.1'): string {
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url.href;
 }
+
+const trustedUrl = (): string => urlOf({ sslmode: 'verify-full', sslrootcert: server.authority });
 
 function pds(url: string, line: string, settings: Record<string, string> = {}): Promise<Outcome> {
   return callPds(line.split(' '), { PDS_DATABASE_URL: url, ...settings });
@@ -62,24 +61,19 @@ async function expectRefused(url: string, message: RegExp): Promise<void> {
 }
 
 test('commands and the service connect over TLS to a server with a trusted certificate', async () => {
-  const url = urlOf({ sslmode: 'verify-full', sslrootcert: server.authority });
+  const url = trustedUrl();
   expect(await pds(url, 'partner create acme --everything')).toMatchObject({ code: 0 });
   const { stdout: key } = await pds(url, 'key issue acme');
-  const serving = startServing({ engine: 'postgres', url });
-  const client = createClient(`http://127.0.0.1:${await serving.port()}`);
-  try {
-    expect((await client.get('/v1/coops', { key: key.trim() })).status).toBe(200);
-    const connections = await primary.query<{ ssl: boolean; version: string }>(
-      `select ssl, version from pg_stat_ssl join pg_stat_activity using (pid) where usename = '${ROLE.name}'`,
-    );
-    expect(connections.length).toBeGreaterThan(1);
-    for (const connection of connections) expect(connection).toEqual({ ssl: true, version: 'TLSv1.3' });
-  } finally {
-    client.close();
-    serving.kill('SIGTERM');
-    await serving.exited;
-    await serving.closed;
-  }
+  await using serving = startServing({ engine: 'postgres', url });
+  const client = await serving.client();
+  expect((await client.get('/v1/coops', { key: key.trim() })).status).toBe(200);
+  const connections = await primary.query<{ ssl: boolean; version: string }>(
+    `select ssl, version from pg_stat_ssl join pg_stat_activity using (pid) where usename = '${ROLE.name}'`,
+  );
+  expect(connections.length).toBeGreaterThan(1);
+  for (const connection of connections) expect(connection).toEqual({ ssl: true, version: 'TLSv1.3' });
+  serving.kill('SIGTERM');
+  await serving.closed;
   expect(serving.output()).not.toContain(ROLE.password);
 }, 60_000);
 
@@ -99,9 +93,8 @@ test('no credentials are sent to a server that fails verification, and the error
 test('a server without TLS is refused if the URL requires TLS', async () => {
   await set('ssl', 'off');
   try {
-    const url = urlOf({ sslmode: 'verify-full', sslrootcert: server.authority });
     await expectRefused(
-      url,
+      trustedUrl(),
       /TLS verification failed for .*; no credentials were sent: The server does not support SSL connections/,
     );
   } finally {
@@ -116,8 +109,7 @@ test('a server that requires TLS refuses a connection without it', async () => {
   try {
     await set('ssl', 'on');
     await expectRefused(primary.url, /returned an error: .*no encryption/);
-    const url = urlOf({ sslmode: 'verify-full', sslrootcert: server.authority });
-    expect(await pds(url, 'partner list')).toMatchObject({ code: 0 });
+    expect(await pds(trustedUrl(), 'partner list')).toMatchObject({ code: 0 });
   } finally {
     writeFileSync(rules, before);
     await set('ssl', 'on');

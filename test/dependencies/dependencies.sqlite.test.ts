@@ -133,13 +133,7 @@ describe('the dependency check reports', () => {
 });
 
 interface Bom {
-  bomFormat: string;
-  specVersion: string;
-  serialNumber: string;
-  version: number;
-  metadata: { component: { type: string; name: string; version: string } };
   components: {
-    type: string;
     name: string;
     version: string;
     purl: string;

@@ -12,7 +12,8 @@ import { DOCUMENTS, readCodeSpans, readCommandBlocks, readDocument, ROOT } from 
 import { findPdsCommands, findProblem, listOptions } from './pds-arguments.ts';
 
 /** Words that are files of the project. */
-const OWN_FILE = /^(?:src|test|ops|docs|bench|scripts|client|migrations|sample|node_modules)\/[\w./-]+\w$|^sample$/;
+const OWN_FILE =
+  /^(?:src|test|ops|docs|bench|scripts|client|migrations|sample|node_modules)\/[\w./-]+\w$|^[\w-]+\/[\w./-]+\.test\.ts$|^sample$/;
 
 /** The settings, and the variables that name files with their values. */
 const VARIABLES = Object.entries<Setting>(SETTINGS).flatMap(([name, { isSecret }]) =>
@@ -72,13 +73,15 @@ describe.each(CURRENT_DOCUMENTS)('%s', (file) => {
     const folders = ['', 'client', 'portal', 'test', 'src'].map((folder) => join(ROOT, folder));
     expect(files.filter((name) => !folders.some((folder) => existsSync(join(folder, name))))).toEqual([]);
   });
+
+  test('clones no tag, since releases have none', () => {
+    for (const text of readCommandBlocks(file)) expect(text).not.toMatch(/\bgit clone\b.*\s(?:--branch|-b)\b/);
+  });
 });
 
-test('no document clones a tag, since releases have none', () => {
-  const clones = CURRENT_DOCUMENTS.filter((file) =>
-    readCommandBlocks(file).some((text) => /\bgit clone\b.*\s(?:--branch|-b)\b/.test(text)),
-  );
-  expect(clones).toEqual([]);
+test('SECURITY.md names the tests of what it promises', () => {
+  const named = readCodeSpans('SECURITY.md').filter((span) => OWN_FILE.test(span) && span.endsWith('.test.ts'));
+  expect(named.length).toBeGreaterThan(20);
 });
 
 test('the partners’ guide sends nobody to a checkout of this project', () => {

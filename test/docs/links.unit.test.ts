@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { posix } from 'node:path';
 import GithubSlugger from 'github-slugger';
 import type { Token, Tokens } from 'marked';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DOCUMENTS, readTokens, ROOT } from './documents.ts';
 
 /** The anchors of each document's headings, as GitHub generates them. */
@@ -31,12 +31,10 @@ function problemOf(file: string, href: string): string | null {
   return ANCHORS.get(target)?.has(anchor) === true ? null : `${target} has no heading #${anchor}`;
 }
 
-describe.each(DOCUMENTS)('%s', (file) => {
-  test('has only links and anchors that lead somewhere', () => {
-    const links = readTokens(file).filter((token): token is Tokens.Link | Tokens.Image =>
-      ['link', 'image'].includes(token.type),
-    );
-    const dead = links.map(({ href }) => [href, problemOf(file, href)]).filter(([, problem]) => problem !== null);
-    expect(dead).toEqual([]);
-  });
+test.each(DOCUMENTS)('%s has only links and anchors that lead somewhere', (file) => {
+  const links = readTokens(file).filter((token): token is Tokens.Link | Tokens.Image =>
+    ['link', 'image'].includes(token.type),
+  );
+  const dead = links.map(({ href }) => [href, problemOf(file, href)]).filter(([, problem]) => problem !== null);
+  expect(dead).toEqual([]);
 });

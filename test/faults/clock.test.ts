@@ -1,17 +1,19 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
 import { runPds } from '../commands/run-pds.ts';
-import { createClient, type Client } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import type { Client } from '../support/client.ts';
+import { databaseForEachTest } from '../support/database.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { Copy } from '../sync/copy.ts';
-import { createSteppedClock, whyNoSteppedClock } from './stepped-clock.ts';
+import { createSteppedClock } from './stepped-clock.ts';
 
-const NO_CLOCK = whyNoSteppedClock();
+const test = testWith('faketime');
+
 const HOUR_MS = 3_600_000;
 
 /** The offsets of the clock in hours, in the order the tests set them. */
@@ -20,38 +22,31 @@ const STEPS = [0, -24, 24, -24, 0];
 /** A change must be noticed within 1 s; the rest is for a busy machine. */
 const NOTICED_MS = 3_000;
 
-let made: TestDatabase;
 let serving: Serving;
 let client: Client;
 let key: string;
 
 const clock = forAllTests(createSteppedClock);
-
+const made = databaseForEachTest();
 beforeEach(async () => {
   clock.step(0);
-  made = await createTestDatabase();
   await publishLines(made.database, {
     ...SMALL_CATALOG,
     solicitations: [{ ...solicitation('sol_soon', 1), close_at: new Date(Date.now() + 12 * HOUR_MS).toISOString() }],
   });
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
-  if (NO_CLOCK !== null) return;
   serving = startServing(made.config, clock.environment);
-  client = createClient(`http://127.0.0.1:${await serving.port()}`);
+  client = await serving.client();
 });
 afterEach(async () => {
-  if (NO_CLOCK === null) {
-    client.close();
-    serving.kill('SIGTERM');
-    expect(await serving.exited).toEqual([0, null]);
-  }
-  await made.drop();
+  client.close();
+  serving.kill('SIGTERM');
+  expect(await serving.exited).toEqual([0, null]);
 });
 
-const statusOf = async (usedKey: string, path = '/v1/coops'): Promise<number> =>
-  (await client.get(path, { key: usedKey })).status;
+const statusOf = async (usedKey: string): Promise<number> => (await client.get('/v1/coops', { key: usedKey })).status;
 
-describe.skipIf(NO_CLOCK !== null)(`with a clock that steps a day back and forth ${NO_CLOCK ?? ''}`, () => {
+describe('with a clock that steps a day back and forth', () => {
   test('release timestamps increase, and a sync receives every change once, and otherwise nothing', async () => {
     const timestamps: string[] = [];
     const copy = new Copy('contracts', key, client.get);

@@ -2,17 +2,19 @@ import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { beforeEach, describe, expect, inject, test } from 'vitest';
 import type { DatabaseConfig } from '../../src/config.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { databaseUrlOf, runPds, type Outcome } from '../commands/run-pds.ts';
-import { makePartner } from '../support/partners.ts';
+import { makePartner, type PartnerSetup } from '../support/partners.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { findRunAs } from '../support/postgres/postgres-programs.ts';
 import { databaseUrl, startServer } from '../support/postgres.ts';
 import { publishLines, withImportDirectory } from '../support/publishing.ts';
 import { startServing } from '../support/serving-process.ts';
+import { expectIntact } from '../support/sqlite-files.ts';
 import { mountSmallDisk, whyNoSmallDisk, type SmallDisk } from './small-disk.ts';
 import { catalogVersion, watch } from './versions.ts';
 
@@ -23,19 +25,14 @@ const FULL = isSqlite
   ? /^error: no space is left on the disk for .*pds.*\.sqlite.* free at least \d+ MB, and run the command again. It did everything or nothing$/m
   : /^error: the database .* returned an error: could not .*\(53100\)\. The disk of the server is full: free some space/m;
 
-let stack: AsyncDisposableStack;
 let disk: SmallDisk;
 let config: DatabaseConfig;
 
+const stack = forEachTest(() => new AsyncDisposableStack());
 beforeEach(async () => {
-  if (NO_DISK !== null) return;
-  stack = new AsyncDisposableStack();
   disk = mountSmallDisk(isSqlite ? 16 : 64, isSqlite ? null : findRunAs());
   stack.defer(() => disk.remove());
   config = isSqlite ? { engine: 'sqlite', path: join(disk.folder, 'pds.sqlite') } : await createOnDisk(disk.folder);
-});
-afterEach(async () => {
-  if (NO_DISK === null) await stack.disposeAsync();
 });
 
 /**
@@ -59,26 +56,26 @@ function open(): OpenDatabase {
   return database;
 }
 
+/** Imports the first version, and serves and watches it as a partner with these grants. */
+async function serveFirst(grants: Omit<PartnerSetup, 'name'>) {
+  const database = open();
+  await migrate(database, Date.now);
+  await publishLines(database, catalogVersion(1));
+  const { key } = await makePartner(database, Date.now, { name: 'acme', ...grants });
+  const serving = stack.use(startServing(config));
+  const watching = watch(await serving.port(), key);
+  await watching.until(1);
+  return { database, serving, watching };
+}
+
 const pds = (...words: string[]): Promise<Outcome> =>
   runPds(words, { PDS_DATABASE_URL: databaseUrlOf(config), PDS_PORT: '0', PDS_ADMIN_PORT: '0' });
 
 describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
   test('fails imports and key commands with a clear message, loses nothing, and servers keep responding', async () => {
-    const database = open();
-    await migrate(database, Date.now);
-    await publishLines(database, catalogVersion(1));
-    const { key } = await makePartner(database, Date.now, { name: 'acme', everything: true });
-    const serving = startServing(config);
-    stack.defer(async () => {
-      serving.kill('SIGKILL');
-      await serving.exited;
-    });
-    const watching = watch(await serving.port(), key);
-    await watching.until(1);
+    const { database, serving, watching } = await serveFirst({ everything: true });
     const keyCount = async (): Promise<number> =>
       (await database.kysely.selectFrom('access.keys').select('id').execute()).length;
-    const releases = async (): Promise<number> =>
-      (await database.kysely.selectFrom('catalog.releases').select('number').execute()).length;
 
     await withImportDirectory(catalogVersion(2), async (directory) => {
       const backup = `${directory}-backup`;
@@ -89,7 +86,7 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
       disk.fill(200_000);
       const outcome = await pds('import', directory);
       expect(outcome).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(FULL) as string });
-      expect(await releases()).toBe(1);
+      expect(await database.kysely.selectFrom('catalog.releases').select('number').execute()).toHaveLength(1);
       if (isSqlite) {
         const before = readdirSync(disk.folder);
         const refused = { code: 1, stderr: expect.stringMatching(FULL) as string };
@@ -128,29 +125,14 @@ describe.skipIf(NO_DISK !== null)(`a full disk ${NO_DISK ?? ''}`, () => {
     if (isSqlite) await serving.said('usage is written again');
     await watching.until(2);
     await watching.end([1, 2]);
-    if (isSqlite) {
-      for (const file of ['catalog', 'access']) {
-        const { rows } = await sql.raw(`pragma ${file}.integrity_check`).execute(database.kysely);
-        expect(rows).toEqual([{ integrity_check: 'ok' }]);
-      }
-    }
+    await expectIntact(database);
   }, 60_000);
 
   // Only SQLite keeps the file of an import beside the tables that these commands write.
   test.each(isSqlite ? (['failed', 'killed'] as const) : [])(
     'leaves a service on which access can be taken away, after an import that %s',
     async (end) => {
-      const database = open();
-      await migrate(database, Date.now);
-      await publishLines(database, catalogVersion(1));
-      const { key } = await makePartner(database, Date.now, { name: 'acme', leadEntities: ['le_a'] });
-      const serving = startServing(config);
-      stack.defer(async () => {
-        serving.kill('SIGKILL');
-        await serving.exited;
-      });
-      const watching = watch(await serving.port(), key);
-      await watching.until(1);
+      const { database, watching } = await serveFirst({ leadEntities: ['le_a'] });
       await watching.end([1]);
       const [keyId = ''] = (await database.kysely.selectFrom('access.keys').select('id').execute()).map(({ id }) => id);
       await database.close();

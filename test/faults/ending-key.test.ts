@@ -1,23 +1,22 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { createClient, type Client } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { runProgram } from '../commands/run-pds.ts';
+import type { Client } from '../support/client.ts';
+import { databaseForAllTests } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { makePartner } from '../support/partners.ts';
 import { scrape } from '../support/process/administrator.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { startServing, type Serving } from '../support/serving-process.ts';
-import { createSteppedClock, whyNoSteppedClock, type SteppedClock } from './stepped-clock.ts';
+import { startServing } from '../support/serving-process.ts';
+import { createSteppedClock } from './stepped-clock.ts';
 
-const run = promisify(execFile);
+const test = testWith('faketime');
 const ALERTS = fileURLToPath(new URL('../../ops/alerts.yml', import.meta.url));
-const NO_CLOCK = whyNoSteppedClock();
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -28,22 +27,19 @@ const LEAD_MS = 2_000;
 const MARGIN_MS = 20;
 
 interface Process {
-  readonly serving: Serving;
   readonly client: Client;
   readonly admin: number;
 }
 
-let clock: SteppedClock;
-let made: TestDatabase;
 let processes: Process[];
 let key: string;
 let keyId: string;
 let endMs: number;
 
+const clock = forAllTests(createSteppedClock);
+const made = databaseForAllTests();
+const opened = forAllTests(() => new AsyncDisposableStack());
 beforeAll(async () => {
-  if (NO_CLOCK !== null) return;
-  clock = createSteppedClock();
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
   await makePartner(made.database, Date.now, { name: 'acme', everything: true });
   // At a whole second, as Prometheus's tests count.
@@ -56,22 +52,11 @@ beforeAll(async () => {
   keyId = issued.details.id;
   endMs = Date.parse(issued.details.expiresAt ?? '');
   const start = async (): Promise<Process> => {
-    const serving = startServing(made.config, clock.environment);
-    const client = createClient(`http://127.0.0.1:${await serving.port()}`);
-    return { serving, client, admin: await serving.adminPort() };
+    const serving = opened.use(startServing(made.config, clock.environment));
+    return { client: await serving.client(), admin: await serving.adminPort() };
   };
   processes = await Promise.all([start(), start()]);
 }, 60_000);
-afterAll(async () => {
-  if (NO_CLOCK !== null) return;
-  for (const { serving, client } of processes) {
-    client.close();
-    serving.kill('SIGTERM');
-    await serving.closed;
-  }
-  await made.drop();
-  clock.remove();
-});
 
 /**
  * Sets the clock to just before a moment, and observes a process until after it: what is observed must be false before,
@@ -102,7 +87,7 @@ async function samplesOf({ admin }: Process): Promise<[string, number][]> {
   return [...(await scrape(admin))].filter(([name]) => name.startsWith('pds_key_expiry_timestamp_seconds'));
 }
 
-describe.skipIf(NO_CLOCK !== null)(`two services with a clock that is moved ${NO_CLOCK ?? ''}`, () => {
+describe('two services with a clock that is moved', () => {
   test('announce the end of a key from 30 days before it on, to the second', async () => {
     await expectToBegin(endMs - 30 * DAY_MS, async ({ client }) => {
       const { status, headers } = await client.get('/v1/coops', { key });
@@ -128,7 +113,7 @@ describe.skipIf(NO_CLOCK !== null)(`two services with a clock that is moved ${NO
     });
   }, 240_000);
 
-  testWith('prometheus')('give an alert from 14 days before the end on, to the second', async () => {
+  testWith('faketime', 'prometheus')('give an alert from 14 days before the end on, to the second', async () => {
     clock.step((endMs - 20 * DAY_MS - Date.now()) / HOUR_MS);
     // A minute before: the time of Prometheus's tests starts at 0.
     const startS = endMs / 1000 - 14 * 86_400 - 60;
@@ -155,11 +140,10 @@ describe.skipIf(NO_CLOCK !== null)(`two services with a clock that is moved ${NO
       { eval_time: '61s', alertname, exp_alerts },
     ];
     const tests = [{ name: 'an ending key', interval: '1s', input_series: series, alert_rule_test }];
-    const folder = newFolder();
-    const path = join(folder, 'tests.yml');
+    const path = join(newFolder(), 'tests.yml');
     // JSON is YAML.
     writeFileSync(path, JSON.stringify({ rule_files: [ALERTS], evaluation_interval: '1s', tests }));
-    const { stdout, stderr } = await run('promtool', ['test', 'rules', path]);
+    const { stdout, stderr } = await runProgram(['promtool', 'test', 'rules', path], {});
     expect(stdout + stderr).toContain('SUCCESS');
   });
 });

@@ -18,7 +18,7 @@ import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest
 import { migrate } from '../../src/database/migrations/migrator.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { makePartner } from '../support/partners.ts';
-import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
+import { publishLines, SMALL_CATALOG, solicitation, withImportDirectory } from '../support/publishing.ts';
 import { runPdsThrough, type Outcome } from '../commands/run-pds.ts';
 import { listCatalogFiles } from '../../src/database/sqlite/file-names.ts';
 import { newFolder } from '../support/new-folder.ts';
@@ -27,6 +27,7 @@ import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
 
 const KINDS = ['the log', 'the catalog'] as const;
 const NO_DISK = whyNoSmallDisk();
+const MANY = Array.from({ length: 400 }, (_, index) => solicitation(`sol_${index}`, index + 1));
 
 /** An intact, closed database: each test damages a copy of it. */
 const good = newFolder();
@@ -35,12 +36,10 @@ let catalog: string;
 let log: string;
 
 beforeAll(async () => {
-  const database = openForCommands({ engine: 'sqlite', path: join(good, 'pds.sqlite') });
+  await using database = openForCommands({ engine: 'sqlite', path: join(good, 'pds.sqlite') });
   await migrate(database, Date.now);
-  const many = Array.from({ length: 400 }, (_, index) => solicitation(`sol_${index}`, index + 1));
-  await publishLines(database, { ...SMALL_CATALOG, solicitations: many });
+  await publishLines(database, { ...SMALL_CATALOG, solicitations: MANY });
   await makePartner(database, Date.now, { name: 'acme', everything: true });
-  await database.close();
 });
 
 beforeEach(() => {
@@ -138,18 +137,13 @@ describe('the message names the file and what to do if', () => {
     await expectRefused(`${log} is damaged (database disk image is malformed): stop the service, and restore a backup`);
   });
 
-  test('the log was truncated to nothing', async () => {
-    truncateSync(log, 0);
+  test.each([
+    ['is empty', (): void => truncateSync(log, 0)],
+    ['is missing', (): void => rmSync(log)],
+  ])('the log %s', async (state, change) => {
+    change();
     await expectRefused(
-      `${log} is empty, but ${catalog}, which belongs to it, exists: put it back, or restore a backup; to start over, ` +
-        'move the other one away too. Nothing was created',
-    );
-  });
-
-  test('the log is missing', async () => {
-    rmSync(log);
-    await expectRefused(
-      `${log} is missing, but ${catalog}, which belongs to it, exists: put it back, or restore a backup; to start over, ` +
+      `${log} ${state}, but ${catalog}, which belongs to it, exists: put it back, or restore a backup; to start over, ` +
         'move the other one away too. Nothing was created',
     );
   });
@@ -163,14 +157,11 @@ describe('the message names the file and what to do if', () => {
 
   test('pages of the catalog were overwritten: an import fails, and writes nothing', async () => {
     overwriteTable(catalog, 'solicitations');
-    const directory = newFolder();
-    const changed = Array.from({ length: 400 }, (_, index) => ({
-      ...solicitation(`sol_${index}`, index + 1),
-      title: 'Changed',
-    }));
-    writeFileSync(join(directory, 'solicitations.ndjson'), changed.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const changed = MANY.map((line) => ({ ...line, title: 'Changed' }));
     const before = readFileSync(catalog, 'base64');
-    const { code, stderr } = await run(['import', directory]);
+    const { code, stderr } = await withImportDirectory({ solicitations: changed }, (directory) =>
+      run(['import', directory]),
+    );
     expect(code).toBe(1);
     expect(stderr).toMatch(
       new RegExp(

@@ -21,12 +21,11 @@ const SIGNALS: [string, number][] = [
 
 const testWithPython = testWith('python');
 
-let source: string;
+const source = newFolder();
 let folder: string;
 let settings: Record<string, string>;
 
 beforeAll(() => {
-  source = newFolder();
   const lines = Array.from({ length: RECORDS }, (_, index) =>
     JSON.stringify({ id: `co_${index}`, name: `Coop ${index}` }),
   );

@@ -1,21 +1,22 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { sql } from 'kysely';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { migrate, prepareSchema, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { MAIN, runPds } from '../commands/run-pds.ts';
 import { createClient } from '../support/client.ts';
 import { createEmptyDatabase, createTestDatabase, databaseForAllTests } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { becomeLaterVersion, LATER_SETTINGS, SOURCE_MAIN } from '../support/schema/later-version.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, withImportDirectory, SMALL_CATALOG } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import { idsFound } from '../support/schema/search.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
+import { expectIntact } from '../support/sqlite-files.ts';
 import { catalogVersion, RECORDS, versionOf, watch, type Watch } from './versions.ts';
 
 /** Total for both engines. FAULT_KILLS=200 takes a few minutes. */
@@ -29,14 +30,13 @@ const SHARES = { import: 0.4, command: 0.25, migration: 0.15, server: 0.2 };
 const LOCKS_GONE_MS = 5_000;
 
 let key: string;
-/** Every service a test started, even if the test failed. */
-const started: Serving[] = [];
 let serving: Serving;
 let partner: Watch;
 /** The newest published version. */
 let version = 1;
 
 const made = databaseForAllTests();
+const opened = forAllTests(() => new AsyncDisposableStack());
 beforeAll(async () => {
   await publishLines(made.database, catalogVersion(version));
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
@@ -44,16 +44,8 @@ beforeAll(async () => {
   partner = watch(await serving.port(), key);
   process.stderr.write(`${inject('engine')}: ${KILLS / 2} of ${KILLS} kills, FAULT_SEED=${SEED}\n`);
 });
-afterAll(async () => {
-  for (const one of started) one.kill('SIGKILL');
-  await Promise.all(started.map(({ closed }) => closed));
-});
 
-function serve(...options: string[]): Serving {
-  const one = startServing(made.config, {}, ...options);
-  started.push(one);
-  return one;
-}
+const serve = (...options: string[]): Serving => opened.use(startServing(made.config, {}, ...options));
 
 /** The moments of a target's kills within this span, drawn from the seed. */
 function moments(target: keyof typeof SHARES, spanMs: number): number[] {
@@ -62,31 +54,24 @@ function moments(target: keyof typeof SHARES, spanMs: number): number[] {
   return fc.sample(fc.noBias(fc.integer({ min: 0, max: Math.round(spanMs) })), { numRuns, seed });
 }
 
-function start(...words: string[]): { child: ChildProcess; exited: Promise<unknown[]> } {
-  const child = spawn(process.execPath, [MAIN, ...words], {
-    env: {
-      PATH: process.env['PATH'],
-      ...made.settings,
-      PDS_PORT: '0',
-      PDS_ADMIN_PORT: '0',
-    },
-    stdio: 'ignore',
-  });
+function start(words: readonly string[], settings: Record<string, string> = made.settings, main = MAIN) {
+  const env = { PATH: process.env['PATH'], ...settings };
+  const child = spawn(process.execPath, [main, ...words], { env, stdio: 'ignore' });
   return { child, exited: once(child, 'exit') };
 }
 
 /** Starts a command and kills it after this delay, unless it has exited. */
 async function killAfter(delayMs: number, ...words: string[]): Promise<void> {
-  const { child, exited } = start(...words);
+  const { child, exited } = start(words);
   await Promise.race([exited, delay(delayMs)]);
   child.kill('SIGKILL');
   await exited;
 }
 
 /** How long a command takes to complete. */
-async function timeOf(...words: string[]): Promise<number> {
+async function timeOf(words: readonly string[], settings?: Record<string, string>): Promise<number> {
   const startedAt = performance.now();
-  expect(await start(...words).exited).toEqual([0, null]);
+  expect(await start(words, settings).exited).toEqual([0, null]);
   return performance.now() - startedAt;
 }
 
@@ -104,23 +89,13 @@ async function look(): Promise<{ version: number; releases: number }> {
   return { version: found, releases: releases.length };
 }
 
-async function expectIntact(): Promise<void> {
-  if (inject('engine') === 'postgres') return;
-  for (const file of ['catalog', 'access']) {
-    const { rows } = await sql.raw(`pragma ${file}.integrity_check`).execute(made.database.kysely);
-    expect(rows).toEqual([{ integrity_check: 'ok' }]);
-  }
-}
-
 describe('a process killed at any moment leaves consistent data, and the next one works immediately:', () => {
   test('an import', async () => {
-    let releases = (await look()).releases;
-    let spanMs = 0;
-    await withImportDirectory(catalogVersion((version += 1)), async (directory) => {
-      spanMs = await timeOf('import', directory);
-    });
+    const spanMs = await withImportDirectory(catalogVersion((version += 1)), (directory) =>
+      timeOf(['import', directory]),
+    );
     for (const delayMs of moments('import', spanMs)) {
-      releases = (await look()).releases;
+      const { releases } = await look();
       await withImportDirectory(catalogVersion(version + 1), (directory) => killAfter(delayMs, 'import', directory));
       const found = await look();
       // A later version came with exactly one new release, an unchanged one with none.
@@ -133,7 +108,7 @@ describe('a process killed at any moment leaves consistent data, and the next on
       expect(performance.now() - startedAt).toBeLessThan(LOCKS_GONE_MS);
       await partner.until(version);
     }
-    await expectIntact();
+    await expectIntact(made.database);
   }, 600_000);
 
   test('a command that changes partners and keys', async () => {
@@ -144,7 +119,7 @@ describe('a process killed at any moment leaves consistent data, and the next on
       const count = (action: string): number => trail.filter((entry) => entry.action === action).length;
       return { keys: keys.length, issued: count('key issue') };
     };
-    const spanMs = await timeOf('key', 'issue', 'acme');
+    const spanMs = await timeOf(['key', 'issue', 'acme']);
     const begun = await state();
     expect(begun.issued).toBeGreaterThan(0);
     for (const [index, delayMs] of moments('command', spanMs).entries()) {
@@ -158,20 +133,15 @@ describe('a process killed at any moment leaves consistent data, and the next on
       const { code, stdout } = await runPds(['key', 'issue', 'acme'], made.settings);
       expect(code).toBe(0);
       expect(performance.now() - startedAt).toBeLessThan(LOCKS_GONE_MS + 2 * spanMs);
-      const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+      const client = await serving.client();
       expect((await client.get('/v1/coops', { key: stdout.trim() })).status).toBe(200);
-      client.close();
     }
-    await expectIntact();
+    await expectIntact(made.database);
   }, 600_000);
 
   test('a migration that another one is waiting for', async () => {
     const own = await createEmptyDatabase();
-    const spanMs = await (async () => {
-      const startedAt = performance.now();
-      await runPds(['migrate'], own.settings);
-      return performance.now() - startedAt;
-    })();
+    const spanMs = await timeOf(['migrate'], own.settings);
     await own.drop();
     for (const delayMs of moments('migration', spanMs)) {
       await using stack = new AsyncDisposableStack();
@@ -179,9 +149,7 @@ describe('a process killed at any moment leaves consistent data, and the next on
       await publishLines(older.database, SMALL_CATALOG);
       stack.use(becomeLaterVersion());
       const settings = { ...older.settings, ...LATER_SETTINGS };
-      const env = { PATH: process.env['PATH'], ...settings };
-      const children = [1, 2].map(() => spawn(process.execPath, [SOURCE_MAIN, 'migrate'], { env, stdio: 'ignore' }));
-      const [victim, other] = children.map((child) => ({ child, exited: once(child, 'exit') }));
+      const [victim, other] = [1, 2].map(() => start(['migrate'], settings, SOURCE_MAIN));
       await Promise.race([victim?.exited, delay(delayMs)]);
       victim?.child.kill('SIGKILL');
       expect(await other?.exited).toEqual([0, null]);
@@ -203,8 +171,7 @@ describe('a process killed at any moment leaves consistent data, and the next on
     const startedAt = performance.now();
     await first.port();
     const spanMs = performance.now() - startedAt;
-    first.kill('SIGKILL');
-    await first.exited;
+    await first.close();
     for (const delayMs of moments('server', 2 * spanMs)) {
       const killed = serve(...options);
       const asking = killed
@@ -221,15 +188,13 @@ describe('a process killed at any moment leaves consistent data, and the next on
         if (outcome.status === 'fulfilled') expect(versionOf([outcome.value.body])).toBe(version);
       }
       const next = serve(...options);
-      const client = createClient(`http://127.0.0.1:${await next.port()}`);
+      const client = await next.client();
       const { status, body } = await client.get('/v1/solicitations?limit=100', { key });
       expect({ status, version: versionOf([body]) }).toEqual({ status: 200, version });
-      client.close();
-      next.kill('SIGKILL');
-      await next.exited;
+      await next.close();
     }
     expect(await look()).toMatchObject({ version });
-    await expectIntact();
+    await expectIntact(made.database);
   }, 600_000);
 
   test('and clients of another server notice nothing', async () => {

@@ -2,36 +2,27 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { databaseUrlOf, runPds, runPdsOf } from '../commands/run-pds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
 import { LATER_SETTINGS, SOURCE_MAIN } from '../support/schema/later-version.ts';
 import { publishLines, SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 
 /** PostgreSQL checks client connections once a second; the rest is for a busy machine. */
 const NOTICED_MS = 5_000;
 
-let made: TestDatabase;
 /** Holds a lock. */
 let holder: pg.Client;
 /** Reads pg_stat_activity outside a transaction, inside which PostgreSQL would keep returning the first snapshot. */
 let onlooker: pg.Client;
 
-afterEach(async () => {
-  await holder.end();
-  await onlooker.end();
-  await made.drop();
+const made = databaseForEachTest();
+beforeEach(async () => {
+  holder = new pg.Client(databaseUrlOf(made.config));
+  onlooker = new pg.Client(databaseUrlOf(made.config));
+  await Promise.all([holder.connect(), onlooker.connect()]);
 });
-
-async function connectTo(database: TestDatabase): Promise<void> {
-  made = database;
-  [holder, onlooker] = [1, 2].map(() => new pg.Client({ connectionString: databaseUrlOf(made.config) })) as [
-    pg.Client,
-    pg.Client,
-  ];
-  await holder.connect();
-  await onlooker.connect();
-}
+afterEach(() => Promise.all([holder.end(), onlooker.end()]));
 
 async function waitingForLock(): Promise<number> {
   const { rows } = await onlooker.query<{ count: number }>(`select count(*)::integer as count from pg_stat_activity
@@ -59,7 +50,6 @@ async function killInStatement(lockedTable: string, words: string[], settings = 
 
 describe('a command killed during a statement of any length soon holds no locks:', () => {
   test('an import', async () => {
-    await connectTo(await createTestDatabase());
     await publishLines(made.database, SMALL_CATALOG);
     await withImportDirectory({ contracts: [], coops: [{ id: 'co_x', name: 'Renamed' }] }, async (directory) => {
       await killInStatement('catalog.coops', ['import', directory]);
@@ -69,7 +59,6 @@ describe('a command killed during a statement of any length soon holds no locks:
   });
 
   test('a migration', async () => {
-    await connectTo(await createTestDatabase());
     // Not a table that is read before: such a statement holds no locks, and ends after five seconds.
     await killInStatement('catalog.coops', ['migrate'], LATER_SETTINGS);
     const settings = { ...made.settings, ...LATER_SETTINGS };

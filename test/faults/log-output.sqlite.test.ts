@@ -11,7 +11,8 @@ import { findFreePort } from '../support/free-port.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { mountSmallDisk, whyNoSmallDisk } from './small-disk.ts';
 
-const EXECUTABLE = process.execPath;
+/** Every write to it fails. */
+const FULL = openSync('/dev/full', 'w');
 const NO_DISK = whyNoSmallDisk();
 
 const started: ChildProcess[] = [];
@@ -21,18 +22,13 @@ afterEach(() => {
   for (const child of started.splice(0)) child.kill('SIGKILL');
 });
 
-interface Run {
-  readonly child: ChildProcess;
-  readonly exited: Promise<unknown[]>;
-  /** Sends this many requests; throws if a response is not 200. */
-  ask(times?: number): Promise<void>;
-  remarks(): string;
-}
+type Run = Awaited<ReturnType<typeof serve>>;
 
 /** Starts the service with the given standard output, and waits until it responds. */
-async function serve(stdout: number | 'pipe', ...options: string[]): Promise<Run> {
+async function serve(stdout: number | 'pipe', launcher: readonly string[] = []) {
   const port = await findFreePort();
-  const child = spawn(EXECUTABLE, [MAIN, 'serve', '--port', String(port), ...options], {
+  const [program, ...words] = [...launcher, process.execPath, MAIN, 'serve', '--port', String(port)];
+  const child = spawn(program, words, {
     env: { PATH: process.env['PATH'], ...made.settings, PDS_ADMIN_PORT: '0' },
     stdio: ['ignore', stdout, 'pipe'],
   });
@@ -42,12 +38,7 @@ async function serve(stdout: number | 'pipe', ...options: string[]): Promise<Run
   const exited = once(child, 'exit');
   const client = createClient(`http://127.0.0.1:${port}`);
   void exited.then(() => client.close());
-  const isUp = (): Promise<boolean> =>
-    client.get('/health').then(
-      ({ status }) => status === 200,
-      () => false,
-    );
-  while (!(await isUp())) {
+  while ((await client.get('/health').catch(() => null))?.status !== 200) {
     if (child.exitCode !== null) throw new Error(`it ended:\n${remarks.join('')}`);
     await delay(50);
   }
@@ -55,7 +46,8 @@ async function serve(stdout: number | 'pipe', ...options: string[]): Promise<Run
     child,
     exited,
     remarks: () => remarks.join(''),
-    async ask(times = 20) {
+    /** Sends this many requests; throws if a response is not 200. */
+    async ask(times = 20): Promise<void> {
       for (let done = 0; done < times; done += 20) {
         const answers = await Promise.all(Array.from({ length: 20 }, () => client.get('/health')));
         for (const { status } of answers) expect(status).toBe(200);
@@ -71,9 +63,7 @@ async function endsByItself({ child, exited }: Run): Promise<void> {
 
 describe('a server whose log cannot be written keeps serving, and shuts down on a signal', () => {
   test('on a full disk', async () => {
-    const full = openSync('/dev/full', 'w');
-    const run = await serve(full);
-    closeSync(full);
+    const run = await serve(FULL);
     await run.ask();
     // Longer than lines are buffered, so that a write has failed.
     await delay(300);
@@ -123,23 +113,12 @@ describe('a server whose log cannot be written keeps serving, and shuts down on 
 });
 
 test('a server started without standard streams serves and shuts down', async () => {
-  const port = await findFreePort();
-  const child = spawn('sh', ['-c', `exec "$0" "$@" <&- >&- 2>&-`, EXECUTABLE, MAIN, 'serve', '--port', String(port)], {
-    env: { PATH: process.env['PATH'], ...made.settings, PDS_ADMIN_PORT: '0' },
-    stdio: 'ignore',
-  });
-  started.push(child);
-  const exited = once(child, 'exit');
-  const client = createClient(`http://127.0.0.1:${port}`);
-  while ((await client.get('/health').catch(() => null))?.status !== 200) await delay(50);
-  child.kill('SIGTERM');
-  expect(await exited).toEqual([0, null]);
-  client.close();
+  await endsByItself(await serve('pipe', ['sh', '-c', 'exec "$0" "$@" <&- >&- 2>&-']));
 });
 
 describe('a command', () => {
   async function run(words: string[], stdio: ['ignore', number | 'pipe', number | 'pipe']) {
-    const child = spawn(EXECUTABLE, [MAIN, ...words], {
+    const child = spawn(process.execPath, [MAIN, ...words], {
       env: { PATH: process.env['PATH'], ...made.settings },
       stdio,
     });
@@ -151,38 +130,32 @@ describe('a command', () => {
   }
 
   test('whose output cannot be written reports it, says what to do with a key, and exits with 1', async () => {
-    const full = openSync('/dev/full', 'w');
-    expect((await run(['partner', 'create', 'acme'], ['ignore', full, 'pipe'])).code).toBe(0);
+    expect((await run(['partner', 'create', 'acme'], ['ignore', FULL, 'pipe'])).code).toBe(0);
     for (const words of [
       ['partner', 'list'],
       ['key', 'issue', 'acme'],
       ['key', 'list', '--json'],
     ]) {
-      const { code, output } = await run(words, ['ignore', full, 'pipe']);
+      const { code, output } = await run(words, ['ignore', FULL, 'pipe']);
       expect(code).toBe(1);
       expect(output).toMatch(/^error: cannot write the output: ENOSPC.*revoke it and issue another$/m);
     }
-    closeSync(full);
     expect((await run(['key', 'list', '--json'], ['ignore', 'pipe', 'pipe'])).output).toContain('"state": "active"');
   });
 
   test('that compares exits with 2 if its output cannot be written, and claims no change', async () => {
     const folder = newFolder();
     writeFileSync(join(folder, 'coops.ndjson'), '');
-    const full = openSync('/dev/full', 'w');
-    const ended = await run(['--json', 'diff', folder], ['ignore', full, 'pipe']);
+    const ended = await run(['--json', 'diff', folder], ['ignore', FULL, 'pipe']);
     expect(ended.code).toBe(2);
     expect(ended.output).toMatch(
       /^error: cannot write the output: ENOSPC.*Changes that the command made, if any, were/m,
     );
-    closeSync(full);
   });
 
   test('whose messages cannot be written still does its work, with its own exit code', async () => {
-    const full = openSync('/dev/full', 'w');
-    expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', full])).code).toBe(0);
-    expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', full])).code).toBe(1);
-    expect((await run(['partner', 'show', 'beta'], ['ignore', 'pipe', full])).output).toContain('beta');
-    closeSync(full);
+    expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', FULL])).code).toBe(0);
+    expect((await run(['partner', 'create', 'beta'], ['ignore', 'pipe', FULL])).code).toBe(1);
+    expect((await run(['partner', 'show', 'beta'], ['ignore', 'pipe', FULL])).output).toContain('beta');
   });
 });

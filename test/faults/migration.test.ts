@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { beforeEach, describe, expect, inject, test } from 'vitest';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
@@ -11,14 +11,8 @@ import { readSchemaTexts } from '../support/schema/schema-texts.ts';
 
 const IDS = SMALL_CATALOG.suppliers.map(({ id }) => id).sort();
 
-let later: Disposable;
-
 const made = databaseForEachTest();
-beforeEach(async () => {
-  await publishLines(made.database, SMALL_CATALOG);
-  later = becomeLaterVersion();
-});
-afterEach(() => later[Symbol.dispose]());
+beforeEach(() => publishLines(made.database, SMALL_CATALOG));
 
 /** The schema, and the numbers in the ledger of each group. */
 async function schema(): Promise<unknown> {
@@ -56,6 +50,7 @@ async function interruptAtEach(
   every: number,
   attempt: (statement: number) => Promise<'done' | 'interrupted'>,
 ): Promise<number> {
+  using _later = becomeLaterVersion();
   let before = await schema();
   let stepsBefore = await steps();
   let interruptions = 0;

@@ -13,16 +13,7 @@ import {
 import { join } from 'node:path';
 import { reachableTemporaryFolder, type RunAs } from '../support/postgres/postgres-programs.ts';
 
-/** A file system of a few MiB that can be filled completely. */
-export interface SmallDisk {
-  readonly folder: string;
-  /** Leaves no space, or about this many bytes. */
-  fill(leftBytes?: number): void;
-  /** Frees the space again. */
-  free(): void;
-  /** Unmounts it, and deletes its contents. */
-  remove(): void;
-}
+export type SmallDisk = ReturnType<typeof mountSmallDisk>;
 
 /** Why these tests cannot run here, or null if they can: mounting takes root. */
 export function whyNoSmallDisk(): string | null {
@@ -34,8 +25,12 @@ export function whyNoSmallDisk(): string | null {
   }
 }
 
-/** @param owner of the root folder; root by default. */
-export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null): SmallDisk {
+/**
+ * Mounts a file system of a few MiB that can be filled completely.
+ *
+ * @param owner of the root folder; root by default.
+ */
+export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null) {
   const folder = mkdtempSync(join(reachableTemporaryFolder(), 'pds-disk-'));
   try {
     execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=0755`, 'tmpfs', folder], { stdio: 'pipe' });
@@ -47,7 +42,8 @@ export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null): S
   const ballast = join(folder, 'ballast');
   return {
     folder,
-    fill(leftBytes = 0) {
+    /** Leaves no space, or about this many bytes. */
+    fill(leftBytes = 0): void {
       const file = openSync(ballast, 'a');
       const page = Buffer.alloc(4_096);
       try {
@@ -60,7 +56,8 @@ export function mountSmallDisk(mebibytes: number, owner: RunAs | null = null): S
       }
     },
     free: () => rmSync(ballast),
-    remove() {
+    /** Unmounts it, and deletes its contents. */
+    remove(): void {
       // Lazily: an exiting process can still have a file open.
       execFileSync('umount', ['--lazy', folder]);
       rmdirSync(folder);

@@ -1,38 +1,29 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { databaseForAllTests } from '../support/database.ts';
 import { findFreePort } from '../support/free-port.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 /** The duration of a start on an idle machine, plus a margin. */
 const START_MS = 900;
 
-const started: Serving[] = [];
-
 const made = databaseForAllTests();
-afterEach(async () => {
-  for (const serving of started) serving.kill('SIGKILL');
-  await Promise.all(started.splice(0).map(({ closed }) => closed));
-});
+const opened = forEachTest(() => new AsyncDisposableStack());
 
-function serve(...options: string[]): Serving {
-  const serving = startServing(made.config, {}, ...options);
-  started.push(serving);
-  return serving;
-}
+const serveWith = (environment: Record<string, string>, ...options: string[]): Serving =>
+  opened.use(startServing(made.config, environment, ...options));
 
-/** Opens a connection and sends half a request: a shutdown waits two seconds for the rest. */
-async function sendHalf(port: number): Promise<Socket> {
-  const socket = connect(port, '127.0.0.1');
-  socket.on('error', () => undefined);
-  await once(socket, 'connect');
-  socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
-  // Gives the server time to read it.
-  await delay(200);
-  return socket;
+const serve = (...options: string[]): Serving => serveWith({}, ...options);
+
+/** What a service that cannot start says. */
+async function refusalOf(serving: Serving): Promise<string> {
+  expect(await serving.exited).toEqual([1, null]);
+  await serving.closed;
+  return serving.output();
 }
 
 describe('an unusable host is reported with what to do, and exit code 1', () => {
@@ -44,24 +35,17 @@ describe('an unusable host is reported with what to do, and exit code 1', () => 
     ['nowhere.invalid', /^error: cannot resolve the host "nowhere\.invalid"\. Correct it with PDS_HOST or --host$/m],
   ])('%s', async (host, message) => {
     for (const options of [[], ['--reuse-port']]) {
-      const serving = serve('--host', host, ...options);
-      expect(await serving.exited).toEqual([1, null]);
-      await serving.closed;
-      expect(serving.output()).toMatch(message);
-      expect(serving.output().match(/error:/g)).toHaveLength(1);
+      const output = await refusalOf(serve('--host', host, ...options));
+      expect(output).toMatch(message);
+      expect(output.match(/error:/g)).toHaveLength(1);
     }
   });
 });
 
 test('a port in use is reported with its setting and what to do, and nothing else, also by a demo', async () => {
-  const first = serve();
-  const port = await first.port();
-  for (const options of [[], ['--demo']]) {
-    const second = serve('--port', String(port), ...options);
-    expect(await second.exited).toEqual([1, null]);
-    await second.closed;
-    expect(second.output()).toBe(inUse(port));
-  }
+  const port = await serve().port();
+  for (const options of [[], ['--demo']])
+    expect(await refusalOf(serve('--port', String(port), ...options))).toBe(inUse(port));
 });
 
 const inUse = (port: number): string =>
@@ -75,18 +59,12 @@ describe('services share a port', () => {
     const options = ['--port', String(port)];
     await serve('--reuse-port', ...options).port();
     expect(await serve('--reuse-port', ...options).port()).toBe(port);
-    const exclusive = serve(...options);
-    expect(await exclusive.exited).toEqual([1, null]);
-    await exclusive.closed;
-    expect(exclusive.output()).toBe(inUse(port));
+    expect(await refusalOf(serve(...options))).toBe(inUse(port));
   });
 
   test('and none with a service that does not', async () => {
     const port = await serve().port();
-    const second = serve('--port', String(port), '--reuse-port');
-    expect(await second.exited).toEqual([1, null]);
-    await second.closed;
-    expect(second.output()).toContain(inUse(port));
+    expect(await refusalOf(serve('--port', String(port), '--reuse-port'))).toContain(inUse(port));
   });
 
   test('except on a system without shared ports, which the message of a start says before anything is created', async () => {
@@ -104,11 +82,7 @@ describe('services share a port', () => {
       NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}`,
       PDS_DATABASE_URL: 'sqlite:/nowhere/pds.sqlite',
     };
-    const serving = startServing(made.config, environment, '--reuse-port');
-    started.push(serving);
-    expect(await serving.exited).toEqual([1, null]);
-    await serving.closed;
-    expect(serving.output()).toBe(
+    expect(await refusalOf(serveWith(environment, '--reuse-port'))).toBe(
       'error: cannot open the port of the API: listen ENOTSUP: operation not supported on socket 127.0.0.1. Processes ' +
         'cannot share a port on this system: start one, without PDS_REUSE_PORT (or --reuse-port)\n',
     );
@@ -119,10 +93,7 @@ test('a second service on the machine is told that it needs both ports, and star
   const first = serve();
   await first.port();
   const adminPort = await first.adminPort();
-  const second = serve('--admin-port', String(adminPort));
-  expect(await second.exited).toEqual([1, null]);
-  await second.closed;
-  expect(second.output()).toContain(
+  expect(await refusalOf(serve('--admin-port', String(adminPort)))).toContain(
     `error: cannot open the port of the admin server: listen EADDRINUSE: address already in use 127.0.0.1:${adminPort}. ` +
       'Stop the process that uses it, such as another "pds serve", or choose another with PDS_ADMIN_PORT (or ' +
       '--admin-port). A second service also needs its own PDS_PORT (or --port), or PDS_REUSE_PORT=true (or --reuse-port)\n',
@@ -136,8 +107,7 @@ describe('SIGUSR1 opens no inspector, and the service continues', () => {
   test.each(['', '--disable-sigusr1'])('with "%s"', async (option) => {
     const inspector = await findFreePort();
     const options = `${option} --inspect-port=${inspector}`.trim();
-    const serving = startServing(made.config, { NODE_OPTIONS: options });
-    started.push(serving);
+    const serving = serveWith({ NODE_OPTIONS: options });
     const port = await serving.port();
     serving.kill('SIGUSR1');
     // An inspector listens within about 10 ms; twenty responses take longer.
@@ -166,14 +136,17 @@ test(`a signal during startup exits cleanly, and the next start can use the port
     await serving.closed;
     expect(serving.output()).not.toMatch(/error|Error/);
   }
-  const next = serve('--port', port);
-  await next.port();
+  await serve('--port', port).port();
 }, 60_000);
 
 test('a second signal ends immediately what the first lets complete', async () => {
   const serving = serve();
-  const port = await serving.port();
-  const socket = await sendHalf(port);
+  const socket = connect(await serving.port(), '127.0.0.1').on('error', () => undefined);
+  await once(socket, 'connect');
+  // Half a request: a shutdown waits two seconds for the rest.
+  socket.write('GET /health HTTP/1.1\r\nHost: x\r\n');
+  // Gives the server time to read it.
+  await delay(200);
   serving.kill('SIGTERM');
   await serving.said('"msg":"stopping"');
   // By its response the process knows that this line was written, and writes the next one as it exits.

@@ -1,30 +1,14 @@
-import { existsSync, globSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-
-/** libfaketime, which intercepts a process's reads of the clock; undefined if it is not installed. */
-const LIBRARY = globSync('/usr/lib/*/faketime/libfaketime.so.1').find((path) => existsSync(path));
-
-/** Why these tests cannot run here, or null if they can. */
-export function whyNoSteppedClock(): string | null {
-  return LIBRARY === undefined ? 'libfaketime is missing: install Debian\'s package "faketime"' : null;
-}
+import { findInstalled } from '../support/installed-programs.ts';
 
 /** A wall clock that can be set while processes run; their monotonic clock is unaffected. */
-export interface SteppedClock {
-  /** Environment variables for a process that uses this clock. */
-  readonly environment: Readonly<Record<string, string>>;
-  /** Sets its offset from the machine's clock. */
-  step(hours: number): void;
-  /** The current time of this clock. */
-  nowMs(): number;
-  remove(): void;
-}
-
-export function createSteppedClock(): SteppedClock {
+export function createSteppedClock() {
   const folder = mkdtempSync(join(tmpdir(), 'pds-clock-'));
   const file = join(folder, 'offset');
   let offsetHours = 0;
+  /** Sets its offset from the machine's clock. */
   const step = (hours: number): void => {
     offsetHours = hours;
     // Atomically: a process must not read half of it.
@@ -33,8 +17,10 @@ export function createSteppedClock(): SteppedClock {
   };
   step(0);
   return {
+    /** Environment variables for a process that uses this clock. */
     environment: {
-      LD_PRELOAD: LIBRARY ?? '',
+      // It intercepts a process's reads of the clock.
+      LD_PRELOAD: findInstalled('faketime') ?? '',
       FAKETIME_TIMESTAMP_FILE: file,
       FAKETIME_NO_CACHE: '1',
       FAKETIME_DONT_FAKE_MONOTONIC: '1',
@@ -42,6 +28,7 @@ export function createSteppedClock(): SteppedClock {
       DONT_FAKE_MONOTONIC: '1',
     },
     step,
+    /** The current time of this clock. */
     nowMs: () => Date.now() + offsetHours * 3_600_000,
     remove: () => rmSync(folder, { recursive: true }),
   };

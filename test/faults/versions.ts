@@ -25,19 +25,13 @@ export function versionOf(documents: readonly string[]): number {
   return Number([...versions][0]);
 }
 
-/** A partner that sends requests continuously, and checks the responses. */
-export interface Watch {
-  /** Waits until it has seen this version; throws if any response so far was wrong or incomplete. */
-  until(version: number): Promise<void>;
-  /** Stops it; throws if any response was wrong, incomplete, or of a version other than these. */
-  end(allowed: readonly number[]): Promise<{ answers: number }>;
-}
+export type Watch = ReturnType<typeof watch>;
 
 /**
  * Sends requests continuously, for pages that can be cached and for pages that cannot: each response must be a 200 and
  * of a single version. For a second after an import, either version can appear.
  */
-export function watch(port: number, key: string): Watch {
+export function watch(port: number, key: string) {
   const client = createClient(`http://127.0.0.1:${port}`);
   const seen = new Set<number>();
   const failures: string[] = [];
@@ -58,11 +52,13 @@ export function watch(port: number, key: string): Watch {
     }
   })();
   return {
-    async until(version) {
+    /** Waits until it has seen this version; throws if any response so far was wrong or incomplete. */
+    async until(version: number): Promise<void> {
       while (!seen.has(version) && failures.length === 0) await delay(10);
       expect(failures).toEqual([]);
     },
-    async end(allowed) {
+    /** Stops it; throws if any response was wrong, incomplete, or of a version other than these. */
+    async end(allowed: readonly number[]): Promise<{ answers: number }> {
       state.isOver = true;
       await asking;
       client.close();

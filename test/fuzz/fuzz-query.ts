@@ -66,6 +66,10 @@ function rightValue({ name, schema }: Parameter, known: KnownValues): fc.Arbitra
 function wrongValue({ name, schema }: Parameter): fc.Arbitrary<string> {
   const unreadable = fc.constantFrom(...BROKEN_ENCODINGS, 'caf\xe9', 'a%00');
   const others: fc.Arbitrary<string>[] = [];
+  const addWrong = (wrong: readonly string[], mayBeRight: RegExp): void => {
+    const hostile = hostileText.filter((text) => !mayBeRight.test(text));
+    others.push(encoded(fc.oneof(fc.constantFrom(...wrong), hostile)));
+  };
   if (schema.enum !== undefined) {
     const known = schema.enum;
     const wrong = ['draft', 'OPEN', 'open,closed', 'open ', ''];
@@ -90,24 +94,10 @@ function wrongValue({ name, schema }: Parameter): fc.Arbitrary<string> {
       '1_0',
       'Infinity',
     ];
-    others.push(
-      encoded(
-        fc.oneof(
-          fc.constantFrom(...wrong),
-          hostileText.filter((text) => !/^\d+$/.test(text)),
-        ),
-      ),
-    );
+    addWrong(wrong, /^\d+$/);
   } else if (schema.format === 'date-time') {
     const wrong = ['2026-02-30T00:00:00Z', '2026-01-01', '2026-01-01T00:00:00', '2026-01-01T25:00:00Z', '1', 'now', ''];
-    others.push(
-      encoded(
-        fc.oneof(
-          fc.constantFrom(...wrong),
-          hostileText.filter((text) => !/^\d{4}-/.test(text)),
-        ),
-      ),
-    );
+    addWrong(wrong, /^\d{4}-/);
   } else if (schema.pattern !== undefined) {
     const pattern = new RegExp(schema.pattern);
     others.push(encoded(hostileText.filter((text) => !pattern.test(text) && storable(text))));

@@ -4,6 +4,7 @@ import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { issueKeyText } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
 import { readPath } from '../../src/http/request/request-head.ts';
+import { isIndexed, KINDS_AS_LISTED } from '../../src/kinds.ts';
 import { nextCursorOf } from '../support/client.ts';
 import { createDirectories } from '../support/data.ts';
 import { readRecords } from '../model/records.ts';
@@ -102,18 +103,9 @@ async function gatherMaterial(): Promise<FuzzMaterial> {
 }
 
 async function cursorsOf(key: string): Promise<IssuedCursor[]> {
-  const lists = [
-    'contracts',
-    'suppliers',
-    'solicitations',
-    'lead-entities',
-    'coops',
-    'city-services',
-    'certifications',
-  ];
-  const requests = lists.flatMap((list) => [
+  const requests = KINDS_AS_LISTED.flatMap((list) => [
     { path: `/v1/${list}`, query: '' },
-    ...(['contracts', 'suppliers', 'solicitations'].includes(list) ? [{ path: `/v1/${list}`, query: 'q=s&' }] : []),
+    ...(isIndexed(list) ? [{ path: `/v1/${list}`, query: 'q=s&' }] : []),
   ]);
   const issued = await Promise.all(
     requests.map(async ({ path, query }) => {

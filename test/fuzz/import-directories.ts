@@ -106,11 +106,10 @@ export const importDirectories: fc.Arbitrary<ImportDirectory> = fc
   });
 
 function applyChange(lines: [string, string[]][], { place, malformed }: RecordChange): void {
-  const all = lines.flatMap(([kind, texts]) => texts.map((_, index) => ({ kind, texts, index })));
+  const all = lines.flatMap(([, texts]) => texts.map((text, index) => ({ texts, index, text })));
   const chosen = all[place % all.length];
   if (chosen === undefined) return;
-  const { texts, index } = chosen;
-  const text = texts[index] ?? '';
+  const { texts, index, text } = chosen;
   if (malformed.change === 'twice') texts.push(text);
   else if (malformed.change === 'dangling') lines.find(([kind]) => kind === 'contracts')?.[1].push(DANGLING);
   else texts[index] = malformed.change(text, place);

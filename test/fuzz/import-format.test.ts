@@ -3,10 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'kysely';
 import { beforeAll, expect, test } from 'vitest';
-import { ImportRefusedError } from '../../src/publishing/problems.ts';
+import type { ImportRefusedError } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
+import { refusalOf } from '../support/publishing.ts';
 import { TEST_NOW, serviceForAllTests } from '../support/service.ts';
+import { publishedText } from '../support/stored-catalog.ts';
 import { ResponseContract } from './response-contract.ts';
 import { importDirectories, type ImportDirectory } from './import-directories.ts';
 import { fuzz, fuzzRuns } from './seeds.ts';
@@ -17,8 +19,6 @@ const MAX_RUN_MS = 60 * 60_000;
 /** The number of requests that take as long as one import, for long runs. */
 const REQUESTS_OF_AN_IMPORT = 20;
 
-const TABLES = ['lead_entities', 'coops', 'city_services', 'certifications', 'suppliers', 'contracts', 'solicitations'];
-
 const contract = new ResponseContract();
 
 const service = serviceForAllTests({ partners: [{ name: 'all', everything: true }] });
@@ -28,25 +28,14 @@ beforeAll(async () => {
   if (engine === 'sqlite') await sql`pragma catalog.synchronous = off`.execute(kysely);
 });
 
-/** The complete published state, as JSON. */
-async function contents(): Promise<string> {
-  const rows = await Promise.all(
-    [...TABLES.map((table) => `catalog.${table}`), 'catalog.releases', 'access.events'].map((table) =>
-      sql<object>`select * from ${sql.table(table)}`.execute(service.database.kysely).then((result) => result.rows),
-    ),
-  );
-  return JSON.stringify(rows);
-}
-
 async function importFiles({ files }: ImportDirectory): Promise<ImportRefusedError | null> {
   const directory = mkdtempSync(join(tmpdir(), 'pds-fuzz-'));
   try {
     for (const [name, bytes] of Object.entries(files)) writeFileSync(join(directory, name), bytes);
-    await publish(service.database, await listSources(directory), { clock: () => Date.parse(TEST_NOW) });
-    return null;
-  } catch (error) {
-    if (error instanceof ImportRefusedError) return error;
-    throw error;
+    const importing = listSources(directory).then((sources) =>
+      publish(service.database, sources, { clock: () => Date.parse(TEST_NOW) }),
+    );
+    return await refusalOf(importing);
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -94,7 +83,7 @@ test.each(fuzzRuns('import', IMPORTS, REQUESTS_OF_AN_IMPORT))(
   async (run) => {
     const tally = { published: 0, refused: 0 };
     await fuzz('import', run, importDirectories, async (directory) => {
-      const before = await contents();
+      const before = await publishedText(service.database);
       const refusal = await importFiles(directory);
       tally[refusal === null ? 'published' : 'refused'] += 1;
       if (refusal === null) {
@@ -103,7 +92,7 @@ test.each(fuzzRuns('import', IMPORTS, REQUESTS_OF_AN_IMPORT))(
         return;
       }
       expect(directory.verdict, refusal.message).not.toBe('right');
-      expect(await contents()).toBe(before);
+      expect(await publishedText(service.database)).toBe(before);
       expect(refusal.problems.length).toBeGreaterThan(0);
       expect(refusal.problems.length).toBeLessThanOrEqual(100);
       for (const { file, line, reason } of refusal.problems) {

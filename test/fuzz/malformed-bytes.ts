@@ -42,13 +42,19 @@ const PIECES = [
 
 type Mutation = (bytes: string) => string;
 
-const mutation: fc.Arbitrary<Mutation> = fc.oneof(
-  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.constantFrom(...PIECES)).map(([share, piece]): Mutation => {
+const share = fc.double({ min: 0, max: 1, noNaN: true });
+
+/** Puts a text anywhere, in place of this many bytes. */
+const spliced = (count: fc.Arbitrary<number>, text: fc.Arbitrary<string>): fc.Arbitrary<Mutation> =>
+  fc.tuple(share, count, text).map(([place, length, piece]): Mutation => {
     return (bytes) => {
-      const offset = Math.floor(share * bytes.length);
-      return bytes.slice(0, offset) + piece + bytes.slice(offset);
+      const offset = Math.floor(place * bytes.length);
+      return bytes.slice(0, offset) + piece + bytes.slice(offset + length);
     };
-  }),
+  });
+
+const mutation: fc.Arbitrary<Mutation> = fc.oneof(
+  spliced(fc.constant(0), fc.constantFrom(...PIECES)),
   // At the start of a line, as a header.
   fc.tuple(fc.nat(20), fc.constantFrom(...PIECES)).map(([line, piece]): Mutation => {
     return (bytes) => {
@@ -57,21 +63,14 @@ const mutation: fc.Arbitrary<Mutation> = fc.oneof(
       return [...lines.slice(0, index), piece + (lines[index] ?? ''), ...lines.slice(index + 1)].join('\r\n');
     };
   }),
-  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(30)).map(([share, length]): Mutation => {
-    return (bytes) => {
-      const offset = Math.floor(share * bytes.length);
-      return bytes.slice(0, offset) + bytes.slice(offset + length);
-    };
-  }),
-  fc.tuple(fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(255)).map(([share, byte]): Mutation => {
-    return (bytes) => {
-      const offset = Math.floor(share * bytes.length);
-      return bytes.slice(0, offset) + String.fromCharCode(byte) + bytes.slice(offset + 1);
-    };
-  }),
+  spliced(fc.nat(30), fc.constant('')),
+  spliced(
+    fc.constant(1),
+    fc.nat(255).map((byte) => String.fromCharCode(byte)),
+  ),
   fc.constant<Mutation>((bytes) => bytes + bytes),
   fc.constant<Mutation>((bytes) => bytes.replaceAll('\r\n', '\n')),
-  fc.double({ min: 0, max: 1, noNaN: true }).map(
+  share.map(
     (part): Mutation =>
       (bytes) =>
         bytes.slice(0, Math.floor(part * bytes.length)),

@@ -1,24 +1,19 @@
 import { once } from 'node:events';
-import { Agent, get, type IncomingMessage } from 'node:http';
+import { Agent, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from 'vitest';
+import { forEachTest } from '../support/lifetimes.ts';
+import { send as sendTo } from '../support/network/counting-clients.ts';
 import { readToEnd } from '../support/network/raw-http.ts';
-import { createTestApp, type TestApp } from './test-app.ts';
+import { createListeningApp } from './test-app.ts';
 
 const SLOW_MS = 400;
 
-let service: TestApp;
-let port: number;
 const agents: Agent[] = [];
 
-afterEach(async () => {
-  for (const agent of agents.splice(0)) agent.destroy();
-  await service.close();
-});
-
-async function start(): Promise<void> {
-  service = await createTestApp({
+const service = forEachTest(() =>
+  createListeningApp({
     config: { requestsPerMinute: 1_000_000 },
     addRoutes(v1) {
       v1.get('/slow', { config: { kind: 'contracts', parameters: {} } }, async () => {
@@ -26,9 +21,11 @@ async function start(): Promise<void> {
         return '{}';
       });
     },
-  });
-  port = await service.listen();
-}
+  }),
+);
+afterEach(() => {
+  for (const agent of agents.splice(0)) agent.destroy();
+});
 
 function keepAliveAgent(): Agent {
   const agent = new Agent({ keepAlive: true });
@@ -36,13 +33,7 @@ function keepAliveAgent(): Agent {
   return agent;
 }
 
-async function send(path: string, agent: Agent): Promise<IncomingMessage> {
-  const request = get({ port, host: '127.0.0.1', path, agent, headers: service.authorization });
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  response.resume();
-  await once(response, 'end');
-  return response;
-}
+const send = (path: string, agent: Agent): Promise<IncomingMessage> => sendTo(service.port, agent, service.key, path);
 
 async function timeToClose(): Promise<number> {
   const startedAt = Date.now();
@@ -52,21 +43,18 @@ async function timeToClose(): Promise<number> {
 
 describe('server shutdown', () => {
   test('completes immediately if nobody is connected', async () => {
-    await start();
     expect(await timeToClose()).toBeLessThan(100);
   });
 
   test('does not wait for idle or silent connections', async () => {
-    await start();
     await send('/health', keepAliveAgent());
-    const silent = connect(port, '127.0.0.1');
+    const silent = connect(service.port, '127.0.0.1');
     await once(silent, 'connect');
     expect(await timeToClose()).toBeLessThan(1_000);
     silent.destroy();
   });
 
   test('completes requests in flight, with "Connection: close", and then refuses connections', async () => {
-    await start();
     const agent = keepAliveAgent();
     const responses = Array.from({ length: 5 }, () => send('/v1/slow', agent));
     await delay(100);
@@ -80,8 +68,7 @@ describe('server shutdown', () => {
   });
 
   test('serves a request that was half received', async () => {
-    await start();
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(service.port, '127.0.0.1');
     await once(socket, 'connect');
     socket.write('GET /v1/coops HTTP/1.1\r\nHost: x\r\n');
     await delay(50);
@@ -94,8 +81,7 @@ describe('server shutdown', () => {
   });
 
   test('does not wait long for the rest of a request', async () => {
-    await start();
-    const socket = connect(port, '127.0.0.1');
+    const socket = connect(service.port, '127.0.0.1');
     socket.on('error', () => undefined);
     await once(socket, 'connect');
     socket.write('GET /v1/coops HTTP/1.1\r\nHost: x\r\n');
@@ -105,7 +91,6 @@ describe('server shutdown', () => {
   });
 
   test('accepts new connections for half a second after its announcement, and closes each after one response', async () => {
-    await start();
     const startedAt = Date.now();
     const lingering = service.app.linger();
     const agent = keepAliveAgent();

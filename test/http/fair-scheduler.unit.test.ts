@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { FairScheduler } from '../../src/fair-scheduler.ts';
 
 /** Longer than the turns of an iteration, so that each turn ends it. */
@@ -46,6 +46,7 @@ test('what arrives is read between turns, however many wait', async () => {
 
 test('short steps of a partner share its turn while others wait, and long ones do not', async () => {
   vi.useFakeTimers({ toFake: ['performance'] });
+  onTestFinished(() => void vi.useRealTimers());
   const scheduler = new FairScheduler<string>();
   expect(scheduler.turn('one')).toBeUndefined();
   vi.advanceTimersByTime(TURN_MS);
@@ -56,10 +57,6 @@ test('short steps of a partner share its turn while others wait, and long ones d
   const next = scheduler.turn('one');
   await expect(Promise.race([next?.then(() => 'one'), other?.then(() => 'other')])).resolves.toBe('other');
   await next;
-});
-
-afterEach(() => {
-  vi.useRealTimers();
 });
 
 function occupy(): void {

@@ -1,23 +1,16 @@
 import type { LightMyRequestResponse } from 'fastify';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
+import { issueKeyText } from '../../src/access/keys.ts';
 import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
-import { createTestApp, type TestApp, type TestAppSetup } from './test-app.ts';
+import { createTestApp } from './test-app.ts';
 
-let service: TestApp;
-afterEach(() => service.close());
-
-async function start(setup: TestAppSetup = {}): Promise<void> {
-  service = await createTestApp(setup);
-}
+const service = forEachTest(createTestApp);
 
 function send(key: string, path = '/v1/coops', remoteAddress = '192.0.2.1'): Promise<LightMyRequestResponse> {
   return service.app.inject({ url: path, headers: { authorization: `Bearer ${key}` }, remoteAddress });
-}
-
-async function makeKey(name: string, requestsPerMinute: number): Promise<string> {
-  return (await makePartner(service.database, Date.now, { name, everything: true, requestsPerMinute })).key;
 }
 
 const limitHeaders = ({ headers }: LightMyRequestResponse): unknown[] => [
@@ -27,7 +20,6 @@ const limitHeaders = ({ headers }: LightMyRequestResponse): unknown[] => [
 
 describe('the limit of a partner', () => {
   test('is reported on every response to a valid key, whatever its status', async () => {
-    await start();
     for (const [index, path] of ['/v1/coops', '/v1/coops?x=1', '/v1/nothing', '/v1/coops'].entries()) {
       const response = await send(service.key, path);
       const [policy, limit] = limitHeaders(response);
@@ -44,14 +36,13 @@ describe('the limit of a partner', () => {
   });
 
   test('is not reported without a valid key, nor outside /v1', async () => {
-    await start();
     expect(limitHeaders(await send('wrong'))).toEqual([undefined, undefined]);
     expect(limitHeaders(await send(service.key, '/health'))).toEqual([undefined, undefined]);
   });
 
   test('covers all of its keys and no other partner, and applies before paths and parameters are checked', async () => {
-    await start();
-    const first = await makeKey('small', 3);
+    const small = { name: 'small', everything: true, requestsPerMinute: 3 };
+    const { key: first } = await makePartner(service.database, Date.now, small);
     const { key: second } = await issueKey(service.database, Date.now, 'small', {
       environment: 'test',
       lifetimeMs: null,
@@ -70,17 +61,21 @@ describe('the limit of a partner', () => {
   });
 
   test('is the configured one if the partner has none of its own', async () => {
-    await start({ config: { requestsPerMinute: 2 } });
-    expect((await send(service.key)).headers['ratelimit-policy']).toBe('"partner";q=2;w=60');
+    await using configured = await createTestApp({ config: { requestsPerMinute: 2 } });
+    const { headers } = await configured.app.inject({ url: '/v1/coops', headers: configured.authorization });
+    expect(headers['ratelimit-policy']).toBe('"partner";q=2;w=60');
   });
 });
 
 describe('failed authentications', () => {
   const failAs = async (address: string, times: number): Promise<LightMyRequestResponse[]> =>
-    Promise.all(Array.from({ length: times }, () => send('wrong', '/v1/nothing', address)));
+    Promise.all(
+      Array.from({ length: times }, (_, index) =>
+        send(index % 2 === 0 ? issueKeyText('test').key : 'wrong', '/v1/nothing', address),
+      ),
+    );
 
-  test('get 429 after too many from one address, and never affect a valid key from there', async () => {
-    await start();
+  test('get 429 after too many from one address, whatever their format, and never affect a valid key from there', async () => {
     const first = await failAs('192.0.2.1', FAILURES_PER_MINUTE);
     expect(new Set(first.map(({ statusCode }) => statusCode))).toEqual(new Set([401]));
     const [refused] = await failAs('192.0.2.1', 1);
@@ -91,14 +86,18 @@ describe('failed authentications', () => {
       'Too many requests without a valid API key from this address. Requests with a valid key still work. ' +
         `Correct the key, or try again in ${seconds} s (see the Retry-After header).`,
     );
+    for (const guess of ['wrong', issueKeyText('test').key, issueKeyText('live').key]) {
+      expect((await send(guess)).statusCode).toBe(429);
+      expect((await send(guess, '/v1/coops', '::ffff:192.0.2.1')).statusCode).toBe(429);
+    }
     expect((await send(service.key)).statusCode).toBe(200);
     expect((await send('wrong', '/v1/coops', '192.0.2.2')).statusCode).toBe(401);
   });
 
   test('are counted per client of a trusted proxy, and X-Forwarded-For from anyone else is ignored', async () => {
-    await start({ config: { trustedProxies: ['192.0.2.10', '10.0.0.0/8'] } });
+    await using proxied = await createTestApp({ config: { trustedProxies: ['192.0.2.10', '10.0.0.0/8'] } });
     const fail = (remoteAddress: string, forwardedFor: string): Promise<LightMyRequestResponse> =>
-      service.app.inject({ url: '/v1/coops', remoteAddress, headers: { 'x-forwarded-for': forwardedFor } });
+      proxied.app.inject({ url: '/v1/coops', remoteAddress, headers: { 'x-forwarded-for': forwardedFor } });
     const exhaust = async (remoteAddress: string, forwardedFor: (index: number) => string): Promise<number> => {
       for (let index = 0; index < FAILURES_PER_MINUTE; index += 1) await fail(remoteAddress, forwardedFor(index));
       return (await fail(remoteAddress, forwardedFor(0))).statusCode;

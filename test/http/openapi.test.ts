@@ -55,14 +55,12 @@ describe('the OpenAPI document', () => {
     expect([...new Set(since)].sort()).toEqual(['1.1.0', '1.2.0', document.info.version]);
   });
 
-  test('lists the errors of each path', () => {
+  test('lists the statuses of each path', () => {
     for (const [path, { responses }] of operations()) {
-      if (path === '/health') continue;
-      const errors = path.includes('{id}')
-        ? ['400', '401', '403', '404', '405', '429', '500']
-        : ['400', '401', '403', '405', '429', '500'];
-      expect(Object.keys(responses), path).toEqual(['200', '304', ...errors]);
-      expect(responses['401']).toEqual({ $ref: '#/components/responses/Unauthorized' });
+      const missing = path.includes('{id}') ? ['404'] : [];
+      const ofPartners = ['200', '304', '400', '401', '403', ...missing, '405', '429', '500'];
+      expect(Object.keys(responses), path).toEqual(path === '/health' ? ['200', '400', '405'] : ofPartners);
+      if (path !== '/health') expect(responses['401']).toEqual({ $ref: '#/components/responses/Unauthorized' });
     }
   });
 
@@ -204,13 +202,11 @@ describe('the OpenAPI document', () => {
   });
 
   test('describes conditional requests on every path under /v1, HEAD, and the 405 of other methods', () => {
-    for (const [path, { parameters = [], responses }] of operations()) {
+    for (const [path, { parameters = [] }] of operations()) {
       const isConditional = parameters.some(
         (parameter) => parameter.in === 'header' && parameter.name === 'If-None-Match',
       );
       expect(isConditional, path).toBe(path !== '/health');
-      expect('304' in responses, path).toBe(path !== '/health');
-      expect(responses, path).toHaveProperty('405');
     }
     expect(Object.keys(document.components.responses['MethodNotAllowed']?.headers ?? {})).toContain('Allow');
     expect(JSON.stringify(document)).toContain('Every path accepts GET and HEAD');

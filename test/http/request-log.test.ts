@@ -1,21 +1,20 @@
 import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { composeKey } from '../../src/access/keys.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { createTestApp, exchangeRaw } from './test-app.ts';
+import { createListeningApp, exchangeRaw } from './test-app.ts';
 
 const SECRET = 'pds_test_a1b2c3d4_TheSecretOfSomebodyElse000000000000000000000000';
 
 /** Resolve when the slow request has arrived, and when its client has disconnected. */
 const arrived = Promise.withResolvers<null>();
 const disconnected = Promise.withResolvers<null>();
-let port: number;
 
 const service = forAllTests(() =>
-  createTestApp({
+  createListeningApp({
     addRoutes(v1) {
       const config = { kind: 'contracts', parameters: {} } as const;
       v1.get('/failing', { config }, () => {
@@ -29,40 +28,15 @@ const service = forAllTests(() =>
     },
   }),
 );
-beforeAll(async () => {
-  port = await service.listen();
-});
-
-function linesAbout(requestId: unknown): Record<string, unknown>[] {
-  return service
-    .log()
-    .split('\n')
-    .filter((line) => line.includes(String(requestId)))
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-}
-
-test('a request has one log line with partner, key, route, status and duration', async () => {
-  const headers = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n`;
-  const response = await exchangeRaw(port, `GET /v1/contracts/no-such-id HTTP/1.1\r\n${headers}\r\n`);
-  const lines = linesAbout(/x-request-id: (\S+)/.exec(response)?.[1]);
-  expect(lines).toHaveLength(1);
-  expect(lines[0]).toMatchObject({
-    method: 'GET',
-    route: '/v1/contracts/:id',
-    status: 404,
-    partner: 'acme',
-    keyId: service.key.split('_')[2],
-  });
-  expect(lines[0]?.['durationMs']).toBeTypeOf('number');
-});
 
 /** Sends a request; returns its log line, and the ETag and the body of its response. */
 async function lineOf(path: string, headers: string): Promise<Record<string, unknown>> {
-  const response = await exchangeRaw(port, `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`);
-  const id = /x-request-id: (\S+)/i.exec(response)?.[1];
-  await expect.poll(() => linesAbout(id)).toHaveLength(1);
-  const body = response.slice(response.indexOf('\r\n\r\n')).replace(id ?? '', '');
-  return { ...linesAbout(id)[0], etag: /etag: (\S+)/.exec(response)?.[1], body };
+  const request = `GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${headers}\r\n`;
+  const response = await exchangeRaw(service.port, request);
+  const [, id = ''] = /x-request-id: (\S+)/i.exec(response) ?? [];
+  await expect.poll(() => service.linesWith(id)).toHaveLength(1);
+  const body = response.slice(response.indexOf('\r\n\r\n')).replace(id, '');
+  return { ...service.linesWith(id)[0], etag: /etag: (\S+)/.exec(response)?.[1], body };
 }
 
 /** Sends the requests in sequence, with a good key. */
@@ -79,43 +53,30 @@ async function linesOf(
 test('the log line has the number of records sent, for every kind of response', async () => {
   await publishLines(service.database, SMALL_CATALOG);
   await delay(700);
-  const [list, part, cached, empty, detail, missing, wrong, count] = await linesOf([
-    ['/v1/suppliers'],
-    ['/v1/suppliers?limit=1'],
-    ['/v1/suppliers?limit=1'],
-    ['/v1/suppliers?state=ZZ'],
-    ['/v1/suppliers/sup_1'],
-    ['/v1/suppliers/no_such'],
-    ['/v1/suppliers?limit=0'],
-    ['/v1/solicitations/count'],
-  ]);
-  expect(
-    [list, part, cached, empty, detail, missing, wrong, count].map((line) => [line?.['status'], line?.['rows']]),
-  ).toEqual([
-    [200, 2],
-    [200, 1],
-    [200, 1],
-    [200, 0],
-    [200, 1],
-    [404, 0],
-    [400, 0],
-    [200, 0],
-  ]);
-  const unchanged = `If-None-Match: ${String(list?.['etag'])}\r\n`;
-  const [fresh, unchangedDetail] = await linesOf([
-    ['/v1/suppliers', unchanged],
-    ['/v1/suppliers/sup_1', `If-None-Match: ${String(detail?.['etag'])}\r\n`],
-  ]);
-  expect([fresh, unchangedDetail].map((line) => [line?.['status'], line?.['rows']])).toEqual([
-    [304, 0],
-    [304, 0],
-  ]);
+  const expected = [
+    ['/v1/suppliers', 200, 2],
+    ['/v1/suppliers?limit=1', 200, 1],
+    // From the cache.
+    ['/v1/suppliers?limit=1', 200, 1],
+    ['/v1/suppliers?state=ZZ', 200, 0],
+    ['/v1/suppliers/sup_1', 200, 1],
+    ['/v1/suppliers/no_such', 404, 0],
+    ['/v1/suppliers?limit=0', 400, 0],
+    ['/v1/solicitations/count', 200, 0],
+  ] as const;
+  const lines = await linesOf(expected.map(([path]) => [path] as const));
+  expect(lines.map(({ status, rows }, index) => [expected[index]?.[0], status, rows])).toEqual(expected);
+  for (const path of ['/v1/suppliers', '/v1/suppliers/sup_1']) {
+    const [found] = await linesOf([[path]]);
+    const [unchanged] = await linesOf([[path, `If-None-Match: ${String(found?.['etag'])}\r\n`]]);
+    expect(unchanged, path).toMatchObject({ status: 304, rows: 0 });
+  }
 });
 
-test('the log line has exactly these fields', async () => {
-  const [line] = await linesOf([['/v1/coops']]);
-  for (const ofResponse of ['etag', 'body']) Reflect.deleteProperty(line ?? {}, ofResponse);
-  expect(Object.keys(line ?? {})).toEqual([
+test('a request has one log line, with exactly these fields', async () => {
+  const [found, missing] = await linesOf([['/v1/coops'], ['/v1/contracts/no-such-id']]);
+  for (const ofResponse of ['etag', 'body']) Reflect.deleteProperty(found ?? {}, ofResponse);
+  expect(Object.keys(found ?? {})).toEqual([
     'level',
     'time',
     'pid',
@@ -130,6 +91,10 @@ test('the log line has exactly these fields', async () => {
     'rows',
     'msg',
   ]);
+  expect(missing).toMatchObject({
+    ...{ method: 'GET', route: '/v1/contracts/:id', status: 404, partner: 'acme' },
+    ...{ keyId: service.key.split('_')[2], durationMs: expect.any(Number) as number },
+  });
 });
 
 test("the log line has the trace id of the request's traceparent, if that is valid", async () => {
@@ -161,8 +126,8 @@ test('the log line of a refused request has the error code and why', async () =>
     [404, 'not_found', 'No such path.'],
     [400, 'validation_failed', 'The expectation in the Expect header is not supported.'],
   ]);
-  const unread = await exchangeRaw(port, 'garbage\r\n\r\n');
-  const [line] = linesAbout(/x-request-id: (\S+)/i.exec(unread)?.[1]);
+  const unread = await exchangeRaw(service.port, 'garbage\r\n\r\n');
+  const [line] = service.linesWith(/x-request-id: (\S+)/i.exec(unread)?.[1] ?? '');
   expect(line).toMatchObject({ status: 400, code: 'validation_failed', reason: 'HPE_INVALID_METHOD' });
 });
 
@@ -214,13 +179,13 @@ test('what a client calls a parameter is logged only if it looks like a name', a
 });
 
 test('a request that the client aborted is logged', async () => {
-  const request = get({ port, host: '127.0.0.1', path: '/v1/slow', headers: service.authorization });
+  const request = get({ port: service.port, host: '127.0.0.1', path: '/v1/slow', headers: service.authorization });
   request.on('error', () => undefined);
   await arrived.promise;
   request.destroy();
-  await expect.poll(() => linesAbout('request aborted')).toHaveLength(1);
+  await expect.poll(() => service.linesWith('request aborted')).toHaveLength(1);
   disconnected.resolve(null);
-  const [line] = linesAbout('request aborted');
+  const [line] = service.linesWith('request aborted');
   expect(line).toMatchObject({ route: '/v1/slow', status: null, partner: 'acme' });
 });
 
@@ -231,8 +196,9 @@ test('keys and the contents of URLs and headers are never logged', async () => {
   await service.app.inject({ url: `/${SECRET}/%ZZ`, headers: { ...header, 'x-request-id': SECRET } });
   await service.app.inject({ url: `/v1/failing`, headers: { ...service.authorization, 'x-other': SECRET } });
   await service.app.inject({ url: `/v1/contracts?${SECRET}=1`, headers: service.authorization });
-  await exchangeRaw(port, `GET /${SECRET} HTTP/1.1\r\nAuthorization: Bearer ${SECRET}\r\nbroken ${SECRET}\r\n\r\n`);
-  await exchangeRaw(port, `${SECRET} / HTTP/1.1\r\n\r\n`);
+  const broken = `Authorization: Bearer ${SECRET}\r\nbroken ${SECRET}\r\n`;
+  await exchangeRaw(service.port, `GET /${SECRET} HTTP/1.1\r\n${broken}\r\n`);
+  await exchangeRaw(service.port, `${SECRET} / HTTP/1.1\r\n\r\n`);
   const logged = service.log();
   expect(logged).toContain('out of order');
   expect(logged).not.toContain(SECRET);

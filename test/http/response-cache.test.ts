@@ -6,14 +6,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { sendResponse } from '../../src/http/response/response-cache.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
-import { createTestApp, exchangeRaw, type TestApp } from './test-app.ts';
+import { createListeningApp, exchangeRaw } from './test-app.ts';
 
 const BODY = JSON.stringify({ text: 'Cooperative “purchasing”. '.repeat(100) });
 const WATERMARK = '2026-04-15T09:00:00.000Z';
 
-let service: TestApp;
-let port: number;
 let agent: Agent;
 let handled: number;
 let body: string;
@@ -21,12 +20,8 @@ let goodUntilMs: number;
 /** The revision of the rows, derived from the partner's revision. */
 let revisionOf: (partnerRevision: string) => string | null;
 
-beforeEach(async () => {
-  handled = 0;
-  body = BODY;
-  goodUntilMs = Number.POSITIVE_INFINITY;
-  revisionOf = (revision) => revision;
-  service = await createTestApp({
+const service = forEachTest(() =>
+  createListeningApp({
     config: { requestsPerMinute: 1_000_000 },
     addRoutes(v1) {
       v1.get('/cached', { config: { kind: 'contracts', parameters: {} } }, (request, reply) => {
@@ -35,15 +30,17 @@ beforeEach(async () => {
         return sendResponse(request, reply, { body, rows: 1, watermark: WATERMARK, revision, goodUntilMs });
       });
     },
-  });
-  port = await service.listen();
+  }),
+);
+beforeEach(() => {
+  handled = 0;
+  body = BODY;
+  goodUntilMs = Number.POSITIVE_INFINITY;
+  revisionOf = (revision) => revision;
   agent = new Agent({ keepAlive: true });
 });
-afterEach(async () => {
-  // A server's shutdown waits for connected clients.
-  agent.destroy();
-  await service.close();
-});
+// Before the server closes, which waits for connected clients.
+afterEach(() => agent.destroy());
 
 interface Received {
   readonly statusCode: number;
@@ -53,7 +50,8 @@ interface Received {
 
 /** Over a socket, since cached responses bypass the framework. */
 async function send(headers: Record<string, string> = {}, method = 'GET', path = '/v1/cached'): Promise<Received> {
-  const sent = request({ port, path, method, agent, headers: { ...service.authorization, ...headers } }).end();
+  const { port, authorization } = service;
+  const sent = request({ port, path, method, agent, headers: { ...authorization, ...headers } }).end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   const rawPayload = await buffer(response);
   return { statusCode: response.statusCode ?? 0, headers: response.headers, rawPayload };
@@ -105,12 +103,9 @@ describe('a repeated request', () => {
 
   test('is logged even if served from the cache', async () => {
     for (let time = 0; time < 3; time += 1) await send();
-    const lines = service
-      .log()
-      .split('\n')
-      .filter((line) => line.includes('"route":"/v1/cached"'));
+    const lines = service.linesWith('"route":"/v1/cached"');
     expect(lines).toHaveLength(3);
-    for (const line of lines) expect(JSON.parse(line)).toMatchObject({ status: 200, partner: 'acme' });
+    for (const line of lines) expect(line).toMatchObject({ status: 200, partner: 'acme' });
     expect(handled).toBe(1);
   });
 
@@ -131,7 +126,8 @@ describe('a repeated request', () => {
 
   test('is checked for errors outside the URL before the cache is used', async () => {
     await send();
-    const head = `Authorization: Bearer ${service.key}\r\nConnection: close\r\n`;
+    const { key, port } = service;
+    const head = `Authorization: Bearer ${key}\r\nConnection: close\r\n`;
     for (const wrong of ['', 'Host: a\r\nHost: b\r\n', 'Host: a\r\nExpect: more\r\n']) {
       expect(await exchangeRaw(port, `GET /v1/cached HTTP/1.1\r\n${wrong}${head}\r\n`)).toMatch(/^HTTP\/1\.1 400/);
     }
@@ -151,7 +147,7 @@ describe('a repeated request', () => {
     for (let time = 0; time < 2; time += 1) await send({}, 'GET', path);
     const arrived = once(service.app.server, 'request');
     const headers = { ...service.authorization, 'accept-encoding': 'br' };
-    const leaving = request({ port, path, headers }).on('error', () => undefined);
+    const leaving = request({ port: service.port, path, headers }).on('error', () => undefined);
     leaving.end();
     const [, response] = (await arrived) as [IncomingMessage, ServerResponse];
     leaving.destroy();

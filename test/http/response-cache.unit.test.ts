@@ -4,20 +4,14 @@ import type { Partner } from '../../src/access/scope.ts';
 import type { Encoding } from '../../src/http/response/send-text.ts';
 import { ResponseCache, type RenderedResponse, type CachedResponse } from '../../src/http/response/response-cache.ts';
 import { EPOCH } from '../../src/timestamp.ts';
+import { partnerOf } from '../support/snapshots.ts';
 
-function partnerAt(revision: number | string, id = 1): Partner {
-  const scope = { everythingSince: EPOCH, leadEntities: new Map(), coops: new Map() };
-  return {
-    id,
-    revision: String(revision),
-    name: 'acme',
-    scopeEvent: '',
-    isSuspended: false,
-    requestsPerMinute: 600,
-    kinds: null,
-    scope,
-  };
-}
+const EVERYTHING = { everythingSince: EPOCH, leadEntities: new Map(), coops: new Map() };
+
+const partnerAt = (revision: number | string, id = 1): Partner => ({
+  ...partnerOf(id, '', EVERYTHING),
+  revision: String(revision),
+});
 
 function responseAt(revision: number | string, more: Partial<RenderedResponse> = {}): RenderedResponse {
   const response = { body: '{"data":[]}', rows: 0, goodUntilMs: Number.POSITIVE_INFINITY };

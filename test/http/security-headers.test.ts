@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createClient, type Client } from '../support/client.ts';
+import { expect, test } from 'vitest';
+import { createClient } from '../support/client.ts';
 import { forAllTests } from '../support/lifetimes.ts';
-import { createTestApp, exchangeRaw } from './test-app.ts';
+import { createListeningApp, exchangeRaw } from './test-app.ts';
 
-let client: Client;
-let port: number;
-
-const service = forAllTests(createTestApp);
-beforeAll(async () => {
-  port = await service.listen();
-  client = createClient(`http://127.0.0.1:${port}`);
-});
-afterAll(() => client.close());
+const service = forAllTests(createListeningApp);
+const client = forAllTests(() => createClient(`http://127.0.0.1:${service.port}`));
 
 test('every response has X-Content-Type-Options: nosniff, also errors of the HTTP parser', async () => {
   const { key } = service;
@@ -31,7 +24,7 @@ test('every response has X-Content-Type-Options: nosniff, also errors of the HTT
       expect((await client.get(path, options)).headers['x-content-type-options'], path).toBe('nosniff');
     }
   }
-  expect(await exchangeRaw(port, 'no HTTP\r\n\r\n')).toMatch(/^x-content-type-options: nosniff\r$/im);
+  expect(await exchangeRaw(service.port, 'no HTTP\r\n\r\n')).toMatch(/^x-content-type-options: nosniff\r$/im);
 });
 
 test('responses that need no key run no scripts of other origins, cannot be framed and send no referrer', async () => {

@@ -1,35 +1,27 @@
 import { once } from 'node:events';
 import { Agent } from 'node:http';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { databaseForAllTests } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { runUntilClosed, send } from '../support/network/counting-clients.ts';
 import { makePartner } from '../support/partners.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 let key: string;
-const started: Serving[] = [];
 
 const made = databaseForAllTests();
+const opened = forEachTest(() => new AsyncDisposableStack());
 beforeAll(async () => {
-  const partner = { name: 'acme', everything: true, requestsPerMinute: 1_000_000 };
-  ({ key } = await makePartner(made.database, Date.now, partner));
-});
-afterAll(async () => {
-  for (const serving of started) serving.kill('SIGKILL');
-  await Promise.all(started.map(({ closed }) => closed));
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
 });
 
-function serve(environment: Record<string, string>, ...options: string[]): Serving {
-  const serving = startServing(made.config, environment, ...options);
-  started.push(serving);
-  return serving;
-}
+const serve = (): Serving => opened.use(startServing(made.config, { PDS_LOG_LEVEL: 'info' }));
 
 describe('pds serve', () => {
   test.each(['SIGTERM', 'SIGINT'] as const)('exits promptly on %s if it has no requests in flight', async (signal) => {
-    const serving = serve({});
+    const serving = serve();
     const agent = new Agent({ keepAlive: true });
     expect((await send(await serving.port(), agent, key)).statusCode).toBe(200);
     const startedAt = Date.now();
@@ -40,7 +32,7 @@ describe('pds serve', () => {
   });
 
   test('fails no request of busy clients when SIGTERM is sent to it', async () => {
-    const serving = serve({ PDS_LOG_LEVEL: 'info' });
+    const serving = serve();
     const { responses, failures } = await runUntilClosed(await serving.port(), key, 12, (count) => {
       if (count === 300) serving.kill('SIGTERM');
     });
@@ -60,7 +52,7 @@ describe('pds serve', () => {
       description: 'Asphalt '.repeat(1_000),
     }));
     await publishLines(made.database, { ...SMALL_CATALOG, contracts });
-    const serving = serve({ PDS_LOG_LEVEL: 'info' });
+    const serving = serve();
     const socket = connect(await serving.port(), '127.0.0.1');
     socket.write(`GET /v1/contracts?format=ndjson HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`);
     await once(socket, 'readable');

@@ -8,13 +8,11 @@ import { buildApp } from '../../src/app.ts';
 import { readConfig, type Config } from '../../src/config.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
-import { InMemoryRateLimiter, type RateLimiter, RequestLimits } from '../../src/rate-limiting/request-limits.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { exchangeBytes } from '../support/network/raw-http.ts';
 
-export interface TestAppSetup {
+interface TestAppSetup {
   config?: Partial<Config>;
-  rateLimiter?: RateLimiter;
   /** Adds the test's own routes under /v1. */
   addRoutes?: (v1: FastifyInstance) => void;
 }
@@ -29,16 +27,14 @@ export interface TestApp extends AsyncDisposable {
   readonly authorization: { readonly authorization: string };
   /** Everything logged so far. */
   log(): string;
+  /** The lines logged so far that contain a text. */
+  linesWith(text: string): Record<string, unknown>[];
   /** Listens on a port of 127.0.0.1, and returns its number. */
   listen(): Promise<number>;
   close(): Promise<void>;
 }
 
-export async function createTestApp({
-  config = {},
-  rateLimiter = new InMemoryRateLimiter(),
-  addRoutes,
-}: TestAppSetup = {}): Promise<TestApp> {
+export async function createTestApp({ config = {}, addRoutes }: TestAppSetup = {}): Promise<TestApp> {
   const made = await createTestDatabase();
   const { database } = made;
   await createPartner(database, Date.now, 'acme', { everything: true });
@@ -58,7 +54,7 @@ export async function createTestApp({
     logger,
     observers: [],
   };
-  const app = await buildApp(services, new RequestLimits(rateLimiter), addRoutes);
+  const app = await buildApp(services, undefined, addRoutes);
   const close = async (): Promise<void> => {
     await app.close();
     directory.stop();
@@ -71,6 +67,8 @@ export async function createTestApp({
     key,
     authorization: { authorization: `Bearer ${key}` },
     log: () => lines.join(''),
+    linesWith: (text) =>
+      lines.filter((line) => line.includes(text)).map((line) => JSON.parse(line) as Record<string, unknown>),
     async listen() {
       await app.listen({ host: '127.0.0.1', port: 0 });
       return (app.server.address() as AddressInfo).port;
@@ -78,6 +76,12 @@ export async function createTestApp({
     close,
     [Symbol.asyncDispose]: close,
   };
+}
+
+/** Like `createTestApp`, and listens. */
+export async function createListeningApp(setup?: TestAppSetup): Promise<TestApp & { readonly port: number }> {
+  const app = await createTestApp(setup);
+  return { ...app, port: await app.listen() };
 }
 
 /** Sends raw bytes, and returns everything received until the server closes the connection. */

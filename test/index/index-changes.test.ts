@@ -20,7 +20,6 @@ test('records that move to positions of their neighbours keep their terms, even 
   const { records } = await expectWholeIndex(database, 'solicitations');
 
   await changeStored(database, async (stored) => {
-    const { kysely } = stored;
     const changes = await IndexChanges.open(stored, 'solicitations', 'a token');
     const other = await changes.addBlock('t');
     // More than the 64 MB that are buffered.
@@ -32,7 +31,7 @@ test('records that move to positions of their neighbours keep their terms, even 
     await changes.finish();
 
     // The other block has no records.
-    await sql`delete from catalog.solicitations_index where block = ${other}`.execute(kysely);
+    await sql`delete from catalog.solicitations_index where block = ${other}`.execute(stored.kysely);
   });
   const after = await expectWholeIndex(database, 'solicitations');
   expect(after.records).toEqual(records.map(({ id, position }) => ({ id, position: position + 1 })));

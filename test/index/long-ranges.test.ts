@@ -1,11 +1,11 @@
 import { beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../src/access/scope.ts';
-import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { hasWords } from '../../src/index/conditions.ts';
 import { MAX_ROWS, RecordIndex } from '../../src/index/record-index.ts';
 import { SetCache } from '../../src/index/block-query.ts';
 import { databaseForAllTests } from '../support/database.ts';
+import { hooked } from '../support/hooked.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { takeSnapshot } from '../support/snapshots.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
@@ -31,14 +31,7 @@ beforeAll(async () => {
 /** The ids that a search finds with nothing cached, and the most rows that one of its statements returned. */
 async function find(q: string, scope: Partial<Scope> = {}): Promise<{ ids: number[]; total: number; rows: number }> {
   let rows = 0;
-  const database: OpenDatabase = {
-    ...serving,
-    async run(...statement) {
-      const result = await serving.run(...statement);
-      rows = Math.max(rows, result.length);
-      return result;
-    },
-  };
+  const database = hooked(serving, { after: (result) => (rows = Math.max(rows, result.length)) });
   const everything = { everythingSince: GRANTED_AT, leadEntities: new Map(), coops: new Map() };
   const snapshot = await takeSnapshot(database, 1, { ...everything, ...scope });
   const open = (): RecordIndex => new RecordIndex('solicitations', new SetCache(10_000_000));

@@ -12,6 +12,7 @@ import { indexedListing, MAX_PAGE_BYTES } from '../../src/paging/pages.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { listedSolicitations } from '../../src/resources/solicitations/solicitations.ts';
 import { createTestDatabase, databaseForAllTests } from '../support/database.ts';
+import { hooked } from '../support/hooked.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
 import { readFor, snapshotsOf } from '../support/snapshots.ts';
@@ -19,9 +20,7 @@ import { changeStored } from '../support/stored-catalog.ts';
 
 const RECORDS = 60;
 const NOW = '2026-01-01T00:00:00.000Z';
-const SCOPE: Scope = {
-  ...{ everythingSince: '2020-01-01T00:00:00.000Z', leadEntities: new Map(), coops: new Map() },
-};
+const SCOPE: Scope = { everythingSince: '2020-01-01T00:00:00.000Z', leadEntities: new Map(), coops: new Map() };
 const conditions = hasWords('common');
 const numbers = [...Array(RECORDS).keys()];
 const idOf = (number: number): string => `sol_${String(number).padStart(3, '0')}`;
@@ -48,37 +47,6 @@ async function publishNext(): Promise<void> {
 
 const openIndex = (): RecordIndex => new RecordIndex('solicitations', new SetCache(1_000_000));
 
-/** The same database, with an import after the statements whose numbers are in `statementNumbers`. */
-function publishingAfter(database: OpenDatabase): {
-  database: OpenDatabase;
-  statementNumbers: Set<number>;
-  restart(): void;
-} {
-  const statementNumbers = new Set<number>();
-  let statements = 0;
-  const count = async (): Promise<void> => {
-    statements += 1;
-    if (statementNumbers.has(statements)) await publishNext();
-  };
-  return {
-    statementNumbers,
-    restart: () => (statements = 0),
-    database: {
-      ...database,
-      async run(...statement) {
-        const rows = await database.run(...statement);
-        await count();
-        return rows;
-      },
-      async readTexts(...statement) {
-        const read = await database.readTexts(...statement);
-        await count();
-        return read;
-      },
-    },
-  };
-}
-
 const made = databaseForAllTests();
 const serving = forAllTests(() => openForServing(made.config));
 beforeAll(async () => {
@@ -92,8 +60,18 @@ const MOMENTS = [[], [1], [2], [3], [1, 2], [1, 2, 3], [1, 3, 5]];
 test.each(MOMENTS.map((moments) => ({ moments })))(
   'a page and a count reflect one version, even if others are published after the statements $moments',
   async ({ moments }) => {
-    const publishing = publishingAfter(serving);
-    const snapshots = snapshotsOf(publishing.database);
+    let statements = Infinity;
+    const publishing = hooked(serving, {
+      after: async () => {
+        statements += 1;
+        if (moments.includes(statements)) await publishNext();
+      },
+    });
+    const whilePublishing = <T>(read: () => Promise<T>): Promise<T> => {
+      statements = 0;
+      return read().finally(() => (statements = Infinity));
+    };
+    const snapshots = snapshotsOf(publishing);
     const cached = openIndex();
     const listing = indexedListing(cached, listedSolicitations, () => Promise.resolve(conditions));
     const read = (after: string | null, limit: number) =>
@@ -110,13 +88,9 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
       [idOf(20), 100],
       [idOf(21), 5],
     ] as const) {
-      // prettier-ignore
-      publishing.restart();
-      for (const moment of moments) publishing.statementNumbers.add(moment);
       const from = version;
-      const { result, snapshot } = await read(after, limit);
+      const { result, snapshot } = await whilePublishing(() => read(after, limit));
       const { bytes, hasMore } = result;
-      publishing.statementNumbers.clear();
       const seen = versions.get(snapshot.catalog) ?? 0;
       const lines = Buffer.from(bytes).toString().split('\n').slice(0, -1);
       const page = lines.map((line) => JSON.parse(line) as { id: string; title: string });
@@ -128,10 +102,9 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
 
       // An index with an empty cache, and one with a filled cache.
       for (const index of [openIndex(), cached]) {
-        publishing.restart();
-        for (const moment of moments) publishing.statementNumbers.add(moment);
-        const counted = await readFor(snapshots, SCOPE, (current) => index.count(current, conditions));
-        publishing.statementNumbers.clear();
+        const counted = await whilePublishing(() =>
+          readFor(snapshots, SCOPE, (current) => index.count(current, conditions)),
+        );
         expect(counted.result).toBe(idsIn(versions.get(counted.snapshot.catalog) ?? 0).length);
       }
     }
@@ -139,28 +112,23 @@ test.each(MOMENTS.map((moments) => ({ moments })))(
 );
 
 test('other requests are handled while very many blocks are read', async () => {
-  const other = await createTestDatabase();
-  const reading = openForServing(other.config);
-  try {
-    const solicitations = Array.from({ length: 800 }, (_, number) => solicitation(`s${number}`, number + 1));
-    await publishLines(other.database, { ...SMALL_CATALOG, solicitations }, { blockSize: 2 });
-    let ticks = 0;
-    let isCounted = false;
-    const tick = (): void => {
-      ticks += 1;
-      if (!isCounted) setImmediate(tick);
-    };
-    setImmediate(tick);
-    const { result: total } = await readFor(snapshotsOf(reading), SCOPE, (snapshot) =>
-      openIndex().count(snapshot, hasWords('paving')),
-    );
-    isCounted = true;
-    expect(total).toBe(800);
-    expect(ticks).toBeGreaterThan(2);
-  } finally {
-    await reading.close();
-    await other.drop();
-  }
+  await using other = await createTestDatabase();
+  await using reading = openForServing(other.config);
+  const solicitations = Array.from({ length: 800 }, (_, number) => solicitation(`s${number}`, number + 1));
+  await publishLines(other.database, { ...SMALL_CATALOG, solicitations }, { blockSize: 2 });
+  let ticks = 0;
+  let isCounted = false;
+  const tick = (): void => {
+    ticks += 1;
+    if (!isCounted) setImmediate(tick);
+  };
+  setImmediate(tick);
+  const { result: total } = await readFor(snapshotsOf(reading), SCOPE, (snapshot) =>
+    openIndex().count(snapshot, hasWords('paving')),
+  );
+  isCounted = true;
+  expect(total).toBe(800);
+  expect(ticks).toBeGreaterThan(2);
 }, 60_000);
 
 describe('a page whose texts exceed 8 MiB', () => {
@@ -229,13 +197,7 @@ describe('a page whose texts exceed 8 MiB', () => {
 
   test('fails at once, naming the damage, if the index names records that are not stored', async () => {
     const statements: string[] = [];
-    const watched: OpenDatabase = {
-      ...open,
-      run: (statementKey, build, values, source) => {
-        statements.push(statementKey);
-        return open.run(statementKey, build, values, source);
-      },
-    };
+    const watched = hooked(open, { before: (statementKey) => statements.push(statementKey) });
     await changeStored(large.database, ({ kysely }) => sql`delete from catalog.contracts`.execute(kysely));
     open.catalogFiles?.attachCurrent();
     await expect(read(watched)).rejects.toThrow('the index names 12 records that are not stored');

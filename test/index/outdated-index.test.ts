@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { expect, inject, test } from 'vitest';
 import { lacksTerms } from '../../src/index/lacks-terms.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { BLOCKS, CATALOG, execute, faultsOf } from '../recovery/indexed-catalog.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest } from '../support/service.ts';
 import { startServing } from '../support/serving-process.ts';
 
 /*
@@ -27,19 +27,13 @@ const NEEDS_NONE = [
   '/v1/suppliers?state=PA,OH',
 ];
 
-let service: TestService;
-let logged: string[];
-
-beforeEach(async () => {
-  logged = [];
-  service = await startService({
-    catalog: CATALOG,
-    ...BLOCKS,
-    partners: [{ name: 'all', everything: true }],
-    onLog: (line) => logged.push(line),
-  });
+const logged: string[] = [];
+const service = serviceForEachTest({
+  catalog: CATALOG,
+  ...BLOCKS,
+  partners: [{ name: 'all', everything: true }],
+  onLog: (line) => logged.push(line),
 });
-afterEach(() => service.close());
 
 const get = (url: string) => service.get(url, { key: service.partner('all').key });
 
@@ -62,19 +56,15 @@ async function changeAsBefore(): Promise<void> {
   await service.noticeChanges();
 }
 
-async function expectFailing(): Promise<void> {
+test('an index that version 2.0 changed fails what needs its missing terms, until an import has built them', async () => {
+  const before = await responses();
+  await changeAsBefore();
   for (const url of NEEDS_TERMS) {
     const { status, body } = await get(url);
     expect([status, body], url).toEqual([500, expect.stringContaining('internal_error')]);
   }
   for (const url of NEEDS_NONE) expect((await get(url)).status, url).toBe(200);
   expect(logged.join('')).toMatch(/the index of solicitations lacks terms, since an older version .*pds reindex/);
-}
-
-test('an index that version 2.0 changed fails what needs its missing terms, until an import has built them', async () => {
-  const before = await responses();
-  await changeAsBefore();
-  await expectFailing();
   // Of another block, so that it builds the outdated one for this reason alone.
   const [first] = CATALOG.solicitations.filter(({ status }) => status !== 'draft');
   await publishLines(service.database, { solicitations: [{ ...first, issuing_organization: 'Changed' }] }, BLOCKS);
@@ -106,16 +96,11 @@ test('pds reindex builds them too', async () => {
 
 test('a service builds them at its start on SQLite, and logs how on PostgreSQL', async () => {
   await changeAsBefore();
-  const serving = startServing(service.databaseConfig, { PDS_PORT: '0' });
-  try {
-    await serving.port();
-    const isSqlite = inject('engine') === 'sqlite';
-    expect(serving.output()).toContain(isSqlite ? 'adding terms to the index' : 'until \\"pds reindex\\" has run');
-    expect(await lacksTerms(service.database)).toBe(!isSqlite);
-  } finally {
-    serving.kill('SIGTERM');
-    await serving.exited;
-  }
+  await using serving = startServing(service.databaseConfig, { PDS_PORT: '0' });
+  await serving.port();
+  const isSqlite = inject('engine') === 'sqlite';
+  expect(serving.output()).toContain(isSqlite ? 'adding terms to the index' : 'until \\"pds reindex\\" has run');
+  expect(await lacksTerms(service.database)).toBe(!isSqlite);
 });
 
 test('blocks that an import adds and splits have all terms', async () => {

@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { publish } from '../../src/publishing/publish.ts';
-import { listSources } from '../../src/publishing/read/source.ts';
+import { heldBy } from '../soak/watch.ts';
 import { createClient } from '../support/client.ts';
 import { createDatabaseOf } from '../support/database.ts';
 import { forAllTests } from '../support/lifetimes.ts';
+import { readToEnd } from '../support/network/raw-http.ts';
 import { makePartner } from '../support/partners.ts';
+import { publishDirectory } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
 /** Connections of each kind, some thousands in total. */
@@ -29,7 +28,6 @@ const MAX_RESPONSE_MS = 5_000;
 /** Descriptors that the service opens for itself meanwhile, for example to write usage. */
 const OWN_DESCRIPTORS = 5;
 
-const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 const TLS_HELLO = Buffer.from('16030100c8010000c40303', 'hex');
 
 let serving: Serving;
@@ -38,34 +36,25 @@ let key: string;
 
 const made = forAllTests(() => createDatabaseOf('sqlite'));
 beforeAll(async () => {
-  await publish(made.database, await listSources(SAMPLE), { clock: Date.now });
+  await publishDirectory(made.database);
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
   serving = startServing(made.config);
   port = await serving.port();
 }, 60_000);
-afterAll(async () => {
-  serving.kill('SIGKILL');
-  await serving.closed;
-});
+afterAll(() => serving.close());
 
-const descriptors = (): number => readdirSync(`/proc/${serving.pid}/fd`).length;
-const residentMb = (): number =>
-  (Number(readFileSync(`/proc/${serving.pid}/statm`, 'utf8').split(' ')[1]) * 4096) / 1e6;
+const descriptors = (): number => heldBy([serving.pid]).descriptors;
 
-interface Attacker {
-  readonly socket: Socket;
-  readonly state: { isOpen: boolean; received: number; firstBytes: string };
-}
+type Attacker = ReturnType<typeof attack>;
 
 /** Opens a connection for an attack; its failure is expected. */
-function attack(begin: (socket: Socket) => void, reads = true): Attacker {
+function attack(begin: (socket: Socket) => void, reads = true) {
   const socket = connect(port, '127.0.0.1');
-  const state = { isOpen: true, received: 0, firstBytes: '' };
+  const state = { isOpen: true, firstBytes: '' };
   socket.on('error', () => undefined);
   socket.on('close', () => (state.isOpen = false));
   if (reads) {
     socket.on('data', (chunk: Buffer) => {
-      state.received += chunk.length;
       if (state.firstBytes.length < 12) state.firstBytes += chunk.toString('latin1', 0, 12);
     });
   } else {
@@ -120,7 +109,7 @@ test(
   'thousands of slow, idle, silent and malformed connections are closed in time while other clients are served',
   { timeout: 150_000 },
   async () => {
-    const client = createClient(`http://127.0.0.1:${port}`);
+    const client = await serving.client();
     const expected = (await client.get('/v1/contracts?limit=50', { key })).body;
     const before = descriptors();
     const startedAtMs = performance.now();
@@ -149,7 +138,7 @@ test(
       other.close();
       if (status === 429) refused += 1;
       else expect({ status, body }).toEqual({ status: 200, body: expected });
-      maxMb = Math.max(maxMb, residentMb());
+      maxMb = Math.max(maxMb, heldBy([serving.pid]).residentMb);
       await delay(100);
     }
     expect(descriptors()).toBeLessThanOrEqual(before + OWN_DESCRIPTORS);
@@ -169,7 +158,6 @@ test(
       expect([...new Set(responses)], kind).toEqual(['HTTP/1.1 400']);
     }
     for (const { all } of attackers) for (const { socket } of all) socket.destroy();
-    client.close();
   },
 );
 
@@ -177,7 +165,7 @@ test(
   'thousands of requests pipelined on one connection are served in order and delay no other client',
   { timeout: 90_000 },
   async () => {
-    const client = createClient(`http://127.0.0.1:${port}`);
+    const client = await serving.client();
     const requests = 3_000;
     const head = `HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
     const { socket, state } = attack((opened) =>
@@ -188,8 +176,7 @@ test(
         ).join('') + `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`,
       ),
     );
-    const chunks: Buffer[] = [];
-    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    const received = readToEnd(socket);
     let longestMs = 0;
     while (state.isOpen) {
       const sentAtMs = performance.now();
@@ -197,11 +184,7 @@ test(
       longestMs = Math.max(longestMs, performance.now() - sentAtMs);
       await delay(20);
     }
-    client.close();
-    const statuses =
-      Buffer.concat(chunks)
-        .toString('latin1')
-        .match(/HTTP\/1\.1 \d+/g) ?? [];
+    const statuses = (await received).toString('latin1').match(/HTTP\/1\.1 \d+/g) ?? [];
     expect(statuses).toHaveLength(requests + 1);
     expect(statuses.at(-1)).toBe('HTTP/1.1 200');
     expect([...new Set(statuses)].sort().filter((status) => !/ (200|429)$/.test(status))).toEqual([]);

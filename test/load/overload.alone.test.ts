@@ -1,13 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { recordNight } from '../../bench/measure/nights.ts';
-import { publish } from '../../src/publishing/publish.ts';
-import { listSources } from '../../src/publishing/read/source.ts';
+import { heldBy } from '../soak/watch.ts';
 import { scrape } from '../support/process/administrator.ts';
-import { createDatabaseOf, type TestDatabase } from '../support/database.ts';
+import { createDatabaseOf } from '../support/database.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
+import { publishDirectory } from '../support/publishing.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 import { digestOf, runClients, type ClientsReport, type ExpectedResponse } from './clients.ts';
 
@@ -16,8 +15,6 @@ const SECONDS = Number(process.env['LOAD_SECONDS'] ?? 8);
 
 /** Allows for a busy machine: the guaranteed time is a fraction of it. */
 const P99_MS = 5_000;
-
-const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
 
 const PATHS = [
   '/v1/contracts?limit=100&updated_since={since}',
@@ -29,7 +26,6 @@ const PATHS = [
   '/v1/coops',
 ];
 
-let made: TestDatabase;
 let serving: Serving;
 let port: number;
 const keys: Record<string, string> = {};
@@ -47,11 +43,6 @@ async function readExpected(paths: readonly string[]): Promise<ExpectedResponse[
   return expected;
 }
 
-function residentMb(): number {
-  const pages = Number(readFileSync(`/proc/${serving.pid}/statm`, 'utf8').split(' ')[1]);
-  return (pages * 4096) / 1_000_000;
-}
-
 /** The share of requests that succeeded. */
 function share(...reports: readonly ClientsReport[]): number {
   const counts = reports.flatMap(({ statuses }) => Object.entries(statuses));
@@ -61,21 +52,16 @@ function share(...reports: readonly ClientsReport[]): number {
 
 // In sequence: two overloads at once would not leave the service a core of its own.
 describe.each(['sqlite', 'postgres'] as const)('overload on %s', (engine) => {
+  const made = forAllTests(() => createDatabaseOf(engine));
   beforeAll(async () => {
-    made = await createDatabaseOf(engine);
-    const { database } = made;
-    await publish(database, await listSources(SAMPLE), { clock: Date.now });
+    await publishDirectory(made.database);
     for (const name of ['flood', 'modest']) {
-      keys[name] = (await makePartner(database, Date.now, { name, everything: true })).key;
+      keys[name] = (await makePartner(made.database, Date.now, { name, everything: true })).key;
     }
     serving = startServing(made.config);
     port = await serving.port();
   }, 60_000);
-  afterAll(async () => {
-    serving.kill('SIGKILL');
-    await serving.closed;
-    await made.drop();
-  });
+  afterAll(() => serving.close());
 
   test(
     'gets 429, while accepted requests get correct and prompt responses and memory stays bounded',
@@ -101,7 +87,7 @@ describe.each(['sqlite', 'postgres'] as const)('overload on %s', (engine) => {
           const startedAtMs = performance.now();
           expect((await fetch(`http://127.0.0.1:${port}/health`)).status).toBe(200);
           longestHealthMs = Math.max(longestHealthMs, performance.now() - startedAtMs);
-          megabytes.push(residentMb());
+          megabytes.push(heldBy([serving.pid]).residentMb);
           await delay(200);
         }
       };

@@ -1,33 +1,26 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { publish } from '../../src/publishing/publish.ts';
-import { listSources } from '../../src/publishing/read/source.ts';
+import { beforeAll, expect, test } from 'vitest';
 import { databaseForAllTests } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { readReadiness } from '../support/process/administrator.ts';
 import { createClient } from '../support/client.ts';
 import { makePartner } from '../support/partners.ts';
-import { startServing, type Serving } from '../support/serving-process.ts';
-
-const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
+import { publishDirectory } from '../support/publishing.ts';
+import { startServing } from '../support/serving-process.ts';
 
 /** Ten seconds are guaranteed; the rest is for a busy machine. */
 const ENDED_MS = 12_000;
 
 let key: string;
-const started: Serving[] = [];
 
 const made = databaseForAllTests();
+const opened = forEachTest(() => new AsyncDisposableStack());
 beforeAll(async () => {
-  await publish(made.database, await listSources(SAMPLE), { clock: Date.now });
+  await publishDirectory(made.database);
   ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
 }, 60_000);
-afterAll(async () => {
-  for (const serving of started) serving.kill('SIGKILL');
-  await Promise.all(started.map(({ closed }) => closed));
-});
 
 const timestamp = (index: number): string => new Date(Date.UTC(1990, 0, 1) + index).toISOString();
 
@@ -44,8 +37,6 @@ async function readSlowly(port: number, index: number): Promise<{ arrivedComplet
     `GET /v1/suppliers?limit=100&updated_since=${timestamp(index)} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`,
   );
   let received = '';
-  const state = { isClosed: false };
-  socket.on('close', () => (state.isClosed = true));
   socket.on('data', (chunk: Buffer) => {
     received += chunk.toString('latin1');
     socket.pause();
@@ -55,9 +46,9 @@ async function readSlowly(port: number, index: number): Promise<{ arrivedComplet
     const [head = '', body = ''] = received.split('\r\n\r\n', 2);
     return body.length > 0 && body.length === Number(/content-length: (\d+)/i.exec(head)?.[1]);
   };
-  while (received === '' && !state.isClosed) await delay(5);
+  while (received === '' && !socket.closed) await delay(5);
   const readAll = async (): Promise<boolean> => {
-    while (!isComplete() && !state.isClosed) await delay(20);
+    while (!isComplete() && !socket.closed) await delay(20);
     socket.destroy();
     return isComplete();
   };
@@ -68,8 +59,7 @@ test(
   'SIGTERM under load fails no request, even of slow readers, and the service exits in time',
   { timeout: 90_000 },
   async () => {
-    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
-    started.push(serving);
+    const serving = opened.use(startServing(made.config, { PDS_LOG_LEVEL: 'info' }));
     const port = await serving.port();
     const failures: string[] = [];
     let responseCount = 0;
@@ -105,16 +95,22 @@ test(
   'SIGTERM fails no request on new connections until the load balancer stops sending them',
   { timeout: 60_000 },
   async () => {
-    const serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
-    started.push(serving);
+    const serving = opened.use(startServing(made.config, { PDS_LOG_LEVEL: 'info' }));
     const [port, admin] = [await serving.port(), await serving.adminPort()];
     const failures: string[] = [];
     let responseCount = 0;
     let isInLoadBalancer = true;
     const clients = Array.from({ length: 24 }, async () => {
       while (isInLoadBalancer) {
-        const { status, error } = await sendOnce(port, responseCount % 2 === 0 ? '/v1/coops' : '/health');
-        if (status !== 200) failures.push(error ?? String(status));
+        // Over a new connection, which the client would keep alive if it could.
+        const client = createClient(`http://127.0.0.1:${port}`);
+        try {
+          const { status } = await client.get(responseCount % 2 === 0 ? '/v1/coops' : '/health', { key });
+          if (status !== 200) failures.push(String(status));
+        } catch (error) {
+          failures.push(String(error));
+        }
+        client.close();
         responseCount += 1;
       }
     });
@@ -131,15 +127,3 @@ test(
     expect(await serving.exited).toEqual([0, null]);
   },
 );
-
-/** Sends a request over a new connection, which the client would keep alive if it could. */
-async function sendOnce(port: number, path: string): Promise<{ status?: number; error?: string }> {
-  const client = createClient(`http://127.0.0.1:${port}`);
-  try {
-    return { status: (await client.get(path, { key })).status };
-  } catch (error) {
-    return { error: String(error) };
-  } finally {
-    client.close();
-  }
-}

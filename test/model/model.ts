@@ -21,7 +21,7 @@ interface Named {
 }
 
 /** Which result of `updated_since`: the fewest records it must return, or the most it is allowed to. */
-export type SyncBound = 'min' | 'max';
+type SyncBound = 'min' | 'max';
 
 /**
  * The expected responses, computed in the simplest way: by filtering all records in memory, without SQL, index or
@@ -57,11 +57,6 @@ export class Model {
       case 'city-services':
         return this.#named([...this.records.cityServices.values()], filters);
     }
-  }
-
-  /** The number of matching records. */
-  count(kind: Kind, filters: Filters, scope: ModelScope, now: string, sync: SyncBound = 'min'): number {
-    return this.list(kind, filters, scope, now, sync).length;
   }
 
   /** The record in its detail form, or null if the scope shows no such record. Solicitations also by `ref`. */

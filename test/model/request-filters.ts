@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { Kind } from '../../src/kinds.ts';
 import type { Filters } from './filters.ts';
 import type { Model } from './model.ts';
 import { freeText } from './search-texts.ts';
@@ -19,31 +20,17 @@ const UNKNOWN_IDS = [
 
 const NIGP_LENGTHS = [3, 5, 7, 11];
 
-/** Arbitraries of filters, for each endpoint that has any. */
-export interface FilterArbitraries {
-  contracts: fc.Arbitrary<Filters>;
-  suppliers: fc.Arbitrary<Filters>;
-  solicitations: fc.Arbitrary<Filters>;
-  certifications: fc.Arbitrary<Filters>;
-  'lead-entities': fc.Arbitrary<Filters>;
-  coops: fc.Arbitrary<Filters>;
-  'city-services': fc.Arbitrary<Filters>;
-}
-
 /**
  * Filters that match a record more often than not, so that combinations are not all empty: each value comes from one
  * record, or occasionally from anywhere.
  */
-export function filtersAbout({ records }: Model, timestamps: readonly string[]): FilterArbitraries {
+export function filtersAbout({ records }: Model, timestamps: readonly string[]): Record<Kind, fc.Arbitrary<Filters>> {
   const anyLeadEntity = idOf(records.leadEntities);
   const anyCoop = idOf(records.coops);
   const anySupplier = idOf(records.suppliers);
   const anyCityService = idOf(records.cityServices);
   const anyCertification = fc.constantFrom(
-    ...[...records.certifications.values()].flatMap((certification) => [
-      certification.abbreviation,
-      certification.name,
-    ]),
+    ...[...records.certifications.values()].flatMap(({ abbreviation, name }) => [abbreviation, name]),
   );
   const updatedSince = written(aroundEach([...timestamps, '1970-01-01T00:00:00.000Z']));
 

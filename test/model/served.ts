@@ -8,7 +8,7 @@ export function isOpen({ status, close_at: closeAt }: Solicitation, now: string)
   return status === 'open' && (closeAt === null || closeAt > now);
 }
 
-export const PREVIEW_SIZE = 10;
+const PREVIEW_SIZE = 10;
 const PREVIEW_OF_EACH_TYPE = 5;
 
 export function servedContract(contract: Contract, records: Records): Served {

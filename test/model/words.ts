@@ -26,12 +26,9 @@ export function searchedText(...texts: (string | null)[]): SearchedText {
   return { words, stems: new Set(words.map(stem)) };
 }
 
-/**
- * Whether every word of `q` is a prefix of a word in the text or shares its stem; a missing or blank `q` matches
- * everything.
- */
-export function isFound(text: SearchedText, q: string | undefined): boolean {
-  if (q === undefined || q.trim() === '') return true;
+/** Whether every word of `q` is a prefix of a word in the text or shares its stem; a blank `q` matches everything. */
+export function isFound(text: SearchedText, q: string): boolean {
+  if (q.trim() === '') return true;
   if (asked?.q !== q) asked = { q, words: cutWords(q).map((word) => ({ word, stem: stem(word) })) };
   if (asked.words.length === 0) return false;
   return asked.words.every(

@@ -2,25 +2,17 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startAdminServer } from '../../src/monitoring/admin-server.ts';
 import { createTestDatabase, databaseForAllTests } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { getAdmin, readReadiness, scrape, type Readiness } from '../support/process/administrator.ts';
 import { startServing, type Serving } from '../support/serving-process.ts';
 
-const started: Serving[] = [];
-
 const made = databaseForAllTests();
-afterAll(async () => {
-  for (const serving of started) serving.kill('SIGKILL');
-  await Promise.all(started.map(({ closed }) => closed));
-});
+const opened = forEachTest(() => new AsyncDisposableStack());
 
-function serve(environment: Record<string, string> = {}): Serving {
-  const serving = startServing(made.config, environment);
-  started.push(serving);
-  return serving;
-}
+const serve = (config = made.config): Serving => opened.use(startServing(config));
 
 async function end(serving: Serving): Promise<void> {
   serving.kill('SIGTERM');
@@ -103,9 +95,8 @@ describe('the admin port', () => {
   });
 
   test('reports not ready if a newer version has migrated the schema', async () => {
-    const own = await createTestDatabase();
-    const serving = startServing(own.config);
-    started.push(serving);
+    const own = opened.use(await createTestDatabase());
+    const serving = serve(own.config);
     const admin = await serving.adminPort();
     await serving.port();
     const { kysely } = own.database;
@@ -120,6 +111,5 @@ describe('the admin port', () => {
     expect(reasons).toEqual([expect.stringContaining("the database's access schema is at 99")]);
     expect((await scrape(admin)).get('pds_ready')).toBe(0);
     await end(serving);
-    await own.drop();
   });
 });

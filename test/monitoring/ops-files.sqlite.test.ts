@@ -3,17 +3,16 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test as plainTest } from 'vitest';
+import { beforeAll, describe, expect, test as plainTest } from 'vitest';
 import { DOCUMENTS, readCodeSpans } from '../docs/documents.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { getAdmin } from '../support/process/administrator.ts';
-import { createClient } from '../support/client.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { makePartner } from '../support/partners.ts';
 import { metricsIn } from '../support/network/promql.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { startServing, type Serving } from '../support/serving-process.ts';
+import { startServing } from '../support/serving-process.ts';
 
 const test = testWith('prometheus');
 const run = promisify(execFile);
@@ -43,7 +42,6 @@ const rules = [...readFileSync(ALERTS, 'utf8').matchAll(RULE)].map(([, alert = '
 const { panels } = JSON.parse(readFileSync(DASHBOARD, 'utf8')) as { panels: readonly Panel[] };
 const panelQueries = panels.flatMap(({ title, targets = [] }) => targets.map(({ expr }) => ({ title, expr })));
 
-let serving: Serving;
 /** The names in a scrape, including the parts of histograms, each with the labels it occurred with. */
 let scraped: Map<string, Set<string>>;
 
@@ -51,15 +49,10 @@ const made = databaseForAllTests();
 beforeAll(async () => {
   await publishLines(made.database, SMALL_CATALOG);
   const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true, requestsPerMinute: 3 });
-  serving = startServing(made.config);
-  const client = createClient(`http://127.0.0.1:${await serving.port()}`);
+  await using serving = startServing(made.config);
+  const client = await serving.client();
   for (let time = 0; time < 5; time += 1) await client.get('/v1/contracts', { key });
-  client.close();
   scraped = namesIn((await getAdmin(await serving.adminPort(), '/metrics')).body);
-});
-afterAll(async () => {
-  serving.kill('SIGKILL');
-  await serving.closed;
 });
 
 function namesIn(body: string): Map<string, Set<string>> {
@@ -152,26 +145,17 @@ describe('Prometheus accepts', () => {
       record: `shown:${index}`,
       expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'x'),
     }));
-    await inFolder(async (folder) => {
-      const path = join(folder, 'shown.yml');
-      // JSON is YAML.
-      writeFileSync(path, JSON.stringify({ groups: [{ name: 'shown', rules: queries }] }));
-      const { stdout } = await run('promtool', ['check', 'rules', path]);
-      expect(stdout).toContain(`${panelQueries.length} rules found`);
-    });
+    const path = join(newFolder(), 'shown.yml');
+    // JSON is YAML.
+    writeFileSync(path, JSON.stringify({ groups: [{ name: 'shown', rules: queries }] }));
+    const { stdout } = await run('promtool', ['check', 'rules', path]);
+    expect(stdout).toContain(`${panelQueries.length} rules found`);
   });
 });
 
 test('alerts fire on their conditions, and not otherwise', async () => {
-  await inFolder(async (folder) => {
-    const path = join(folder, 'alerts-tests.yml');
-    writeFileSync(path, readFileSync(ALERTS_TESTS, 'utf8').replace('ALERTS', ALERTS));
-    const { stdout, stderr } = await run('promtool', ['test', 'rules', path]);
-    expect(stdout + stderr).toContain('SUCCESS');
-  });
+  const path = join(newFolder(), 'alerts-tests.yml');
+  writeFileSync(path, readFileSync(ALERTS_TESTS, 'utf8').replace('ALERTS', ALERTS));
+  const { stdout, stderr } = await run('promtool', ['test', 'rules', path]);
+  expect(stdout + stderr).toContain('SUCCESS');
 }, 120_000);
-
-async function inFolder(work: (folder: string) => Promise<void>): Promise<void> {
-  const folder = newFolder();
-  await work(folder);
-}

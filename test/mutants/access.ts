@@ -1,39 +1,23 @@
-import {
-  ONLY_VISIBLE,
-  WITHIN_A_SECOND,
-  FEED,
-  AGREEMENT,
-  ISOLATION,
-  LOG,
-  VISIBLE,
-  CHANGES,
-  DIRECTORY,
-  type Mutant,
-} from './mutant.ts';
+import { AGREEMENT, CHANGES, DIRECTORY, faults, FEED, LOG, ONLY_VISIBLE, VISIBLE, WITHIN_A_SECOND } from './mutant.ts';
 
 /** Faults in scope, keys and partners. */
-export const ACCESS: readonly Mutant[] = [
+export const ACCESS = faults({ breaks: ONLY_VISIBLE, tests: ['test/conformance/isolation.test.ts'] }, [
   {
     name: 'a coop shows solicitations of the lead entities of its contracts',
-    breaks: ONLY_VISIBLE,
     file: 'src/access/visibility/scope-sql.ts',
     original: 'return served === null ? granted : sql<SqlBool>`${served} and ${granted}`;',
     replacement: `return served === null ? granted : sql<SqlBool>\`\${served} and (\${granted} or exists (select 1 from catalog.contracts as named
         where named.lead_entity_id = record.lead_entity_id and \${isGranted(engine, 'coop', 'named')}))\`;`,
-    tests: ISOLATION,
   },
   {
     name: "a supplier is visible by any coop's contract",
-    breaks: ONLY_VISIBLE,
     file: 'src/access/visibility/scope-sql.ts',
     original: "where path.supplier_id = ${parameter('id')} and ${isGranted(engine, owner, 'path')})`",
     replacement:
       "where path.supplier_id = ${parameter('id')} and (${sql.lit(owner === 'coop')} or ${isGranted(engine, owner, 'path')}))`",
-    tests: ISOLATION,
   },
   {
     name: 'partners that see everything and others share a statement',
-    breaks: ONLY_VISIBLE,
     file: 'src/resources/find-record.ts',
     original: 'statementKey: `${kind} by ${column}, ${shown}`',
     replacement: 'statementKey: `${kind} by ${column}`',
@@ -41,7 +25,6 @@ export const ACCESS: readonly Mutant[] = [
   },
   {
     name: 'a draft is in lists',
-    breaks: ONLY_VISIBLE,
     file: 'src/index/terms.ts',
     original: 'if (isDraft(row)) return { texts: [], terms: [] };',
     replacement: 'if (isDraft({})) return { texts: [], terms: [] };',
@@ -49,7 +32,6 @@ export const ACCESS: readonly Mutant[] = [
   },
   {
     name: 'a draft is shown by its id to partners that see everything',
-    breaks: ONLY_VISIBLE,
     file: 'src/access/visibility/scope-sql.ts',
     original: "if (key === 'everything') return served ?? sql<SqlBool>`1 = 1`;\n  const granted",
     replacement: "if (key === 'everything') return sql<SqlBool>`1 = 1`;\n  const granted",
@@ -57,34 +39,27 @@ export const ACCESS: readonly Mutant[] = [
   },
   {
     name: 'a count with filters has no scope',
-    breaks: ONLY_VISIBLE,
     file: 'src/index/record-index.ts',
     original: 'return this.#count(snapshot, [this.visibility.in(snapshot.scope), ...conditions], after);',
     replacement:
       'return this.#count(snapshot, conditions.length > 0 ? conditions : [this.visibility.in(snapshot.scope)], after);',
-    tests: ISOLATION,
   },
   {
     name: 'a reference list has no scope',
-    breaks: ONLY_VISIBLE,
     file: 'src/resources/reference-lists/name-list.ts',
     original: '${isAmong} and ${isListed(engine, kind, key)}',
     replacement: '${isAmong} and (1 = 1 or ${isListed(engine, kind, key)})',
-    tests: ISOLATION,
   },
   {
     name: 'a cursor is not bound to its partner',
-    breaks: ONLY_VISIBLE,
     file: 'src/http/request/page-parameters.ts',
     original: `function macOf(secret: Buffer, { endpoint, partnerId, filters }: CursorBinding, content: Buffer): Buffer {
   const bound = JSON.stringify([endpoint, partnerId, `,
     replacement: `function macOf(secret: Buffer, { endpoint, filters }: CursorBinding, content: Buffer): Buffer {
   const bound = JSON.stringify([endpoint, `,
-    tests: ISOLATION,
   },
   {
     name: 'cached responses are shared by partners',
-    breaks: ONLY_VISIBLE,
     file: 'src/http/response/response-cache.ts',
     original: `function keyOf({ id }: PartnerState, url: string): string {
   return \`\${id} \${url}\`;`,
@@ -173,4 +148,4 @@ export const ACCESS: readonly Mutant[] = [
     replacement: 'case when way.named_at < granted.granted_at then',
     tests: ['test/commands/explain.test.ts'],
   },
-];
+]);

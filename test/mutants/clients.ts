@@ -1,7 +1,7 @@
-import { MIRRORED, REPORTS, type Mutant } from './mutant.ts';
+import { faults, MIRRORED, REPORTS } from './mutant.ts';
 
 /** Faults in the client, its mirror, the Python file and the MCP server. */
-export const CLIENTS: readonly Mutant[] = [
+export const CLIENTS = faults({ breaks: MIRRORED, tests: REPORTS, project: 'client' }, [
   {
     name: 'the client takes a stream that was cut within a line for a whole one',
     breaks: 'A piece that fails is read again, before any of its records is returned',
@@ -9,7 +9,6 @@ export const CLIENTS: readonly Mutant[] = [
     original: String.raw`if (text !== '' && !text.endsWith('\n'))`,
     replacement: String.raw`if (text !== '' && !text.includes('\n'))`,
     tests: ['client/test/broken-listings.test.ts'],
-    project: 'client',
   },
   {
     name: 'the client tries again before Retry-After has passed',
@@ -18,44 +17,33 @@ export const CLIENTS: readonly Mutant[] = [
     original: 'null : retryAfterMs + Math.min(jitterMs, minDelayMs)',
     replacement: 'null : Math.max(jitterMs, Math.min(retryAfterMs, maxDelayMs))',
     tests: ['client/test/retries.test.ts'],
-    project: 'client',
     isInCi: true,
   },
   {
     name: 'the mirror does not notice records too many',
-    breaks: MIRRORED,
     file: 'client/src/mirror/sync.ts',
     original: '(counted?.[kind] ?? held[kind]) !== held[kind]',
     replacement: '(counted?.[kind] ?? held[kind]) > held[kind]',
-    tests: REPORTS,
-    project: 'client',
   },
   {
     name: 'the mirror takes short lists for current if the last one is',
-    breaks: MIRRORED,
     file: 'client/src/mirror/sync.ts',
     original: 'isCurrent &&= ',
     replacement: 'isCurrent = ',
-    tests: REPORTS,
-    project: 'client',
   },
   {
     name: 'the mirror ends a first copy that was interrupted without what changed meanwhile',
-    breaks: MIRRORED,
     file: 'client/src/mirror/sync.ts',
     original: "const isRepeated = isResumed || differs !== '';",
     replacement: "const isRepeated = (isResumed && listing?.isComplete === false) || differs !== '';",
     tests: ['client/test/mirror/mirror.test.ts'],
-    project: 'client',
   },
   {
     name: 'a complete listing leaves old records of the kind at which a piece ends',
-    breaks: MIRRORED,
     file: 'client/src/mirror/sqlite/sqlite-store.ts',
     original: 'isLast ? undefined : indexOf(to.last) + 1)',
     replacement: 'isLast ? undefined : indexOf(to.last))',
     tests: ['client/test/mirror/mirror.test.ts'],
-    project: 'client',
   },
   {
     name: 'partner_data.py takes a list that was cut within a line for a whole one',
@@ -64,7 +52,6 @@ export const CLIENTS: readonly Mutant[] = [
     original: 'if lines.pop() != "":',
     replacement: 'if lines.pop() != "" and not lines:',
     tests: ['client/test/python/client.test.ts'],
-    project: 'client',
   },
   {
     name: 'an assistant that asks what changed begins at the latest of several watermarks',
@@ -73,6 +60,5 @@ export const CLIENTS: readonly Mutant[] = [
     original: "?? '').sort()[0] ?? ''",
     replacement: "?? '').sort().at(-1) ?? ''",
     tests: ['mcp/test/tools.test.ts'],
-    project: 'client',
   },
-];
+]);

@@ -1,23 +1,20 @@
-import { CHANGES, FEED, SYNC, VISIBLE, WITHIN_A_SECOND, type Mutant } from './mutant.ts';
+import { CHANGES, faults, FEED, SYNC, VISIBLE, WITHIN_A_SECOND } from './mutant.ts';
 
 /** Faults in the feed of changes, and in the log. */
-export const FEEDS: readonly Mutant[] = [
+export const FEEDS = faults({ breaks: FEED, tests: CHANGES }, [
   {
     name: 'a listing of changes continues over a reset',
     breaks: 'After a loss every client reads everything again',
     file: 'src/paging/changes.ts',
     original: 'if (isComplete === false && complete !== null) throw',
     replacement: "if (isComplete === false && complete === 'partner') throw",
-    tests: CHANGES,
     test: 'that began incrementally is refused',
   },
   {
     name: 'a page of changes that removals fill ends its records',
-    breaks: FEED,
     file: 'src/paging/changes.ts',
     original: 'after: page.length < lines.length ? (page.at(-1)?.id ?? null) : (lastRecord ?? until),',
     replacement: 'after: lastRecord ?? until,',
-    tests: CHANGES,
     test: 'and records in the order of their ids',
     isInCi: true,
   },
@@ -27,18 +24,15 @@ export const FEEDS: readonly Mutant[] = [
     file: 'src/paging/changes.ts',
     original: 'const snapshotDigest = before === digest ? digest : null;',
     replacement: 'const snapshotDigest = before === null ? null : digest;',
-    tests: CHANGES,
     test: 'totals count what the partner sees',
   },
   {
     name: 'a supplier that only the contract of a coop still names is removed',
-    breaks: FEED,
     file: 'src/access/visibility/scope-sql.ts',
     original: `const named = shownBy(kind).map(([owner]) => {
     const { suppliers, column, parameter: list }`,
     replacement: `const named = shownBy(kind).slice(0, 1).map(([owner]) => {
     const { suppliers, column, parameter: list }`,
-    tests: CHANGES,
     test: 'nothing that a coop still shows',
   },
   {
@@ -52,16 +46,13 @@ export const FEEDS: readonly Mutant[] = [
   },
   {
     name: 'a renamed lead entity is not in the feed of a solicitation whose notices changed last',
-    breaks: FEED,
     file: 'src/index/write/index-changes.ts',
     original: "if ('detail_release' in before)\n",
     replacement: "if ('detail_release' in before && before.detail_release === changed)\n",
-    tests: CHANGES,
     test: 'records that embed a renamed lead entity',
   },
   {
     name: 'old events are deleted with the last one that narrowed a partner',
-    breaks: FEED,
     file: 'src/database/event-log.ts',
     original: `
         and (what <> 'scope' or narrows is null or exists (select 1 from access.events as later
@@ -88,4 +79,4 @@ export const FEEDS: readonly Mutant[] = [
     replacement: 'return last === EPOCH ? EPOCH : addMilliseconds(last, 0);',
     tests: VISIBLE,
   },
-];
+]);

@@ -1,7 +1,7 @@
-import { SYNC, FEED, WHOLE, REMOVALS, VISIBLE, CHANGES, RELEASE, type Mutant } from './mutant.ts';
+import { CHANGES, faults, FEED, RELEASE, REMOVALS, SYNC, VISIBLE } from './mutant.ts';
 
 /** Faults in imports and commands. */
-export const IMPORTS: readonly Mutant[] = [
+export const IMPORTS = faults({ tests: RELEASE }, [
   {
     name: 'the removal of a contract is forgotten for its second owner',
     breaks: FEED,
@@ -17,7 +17,6 @@ export const IMPORTS: readonly Mutant[] = [
     original: 'const source = sources.find((candidate) => candidate.kind === kind);',
     replacement: `const empty = { kind, name: \`\${kind}.ndjson\`, size: 0, async *open(): AsyncGenerator<Uint8Array> {} };
     const source = sources.find((candidate) => candidate.kind === kind) ?? (options.replace === true ? empty : undefined);`,
-    tests: RELEASE,
   },
   {
     name: 'the check of large removals counts the records that are added',
@@ -25,7 +24,6 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/write/removals.ts',
     original: 'stored: present.size - counts.added }',
     replacement: 'stored: present.size - counts.removed }',
-    tests: RELEASE,
   },
   {
     name: 'a dry run publishes',
@@ -33,15 +31,13 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/publish.ts',
     original: 'if (!isChanged || options.dryRun === true) return',
     replacement: 'if (!isChanged) return',
-    tests: RELEASE,
   },
   {
     name: 'a renamed city service stays in contracts under its old name',
-    breaks: WHOLE,
+    breaks: 'An import is published whole or not at all',
     file: 'src/publishing/write/rerender.ts',
     original: "if (kind === 'suppliers' && to === 'city-services') continue;",
     replacement: "if (to === 'city-services') continue;",
-    tests: RELEASE,
   },
   {
     name: 'a renamed lead entity leaves the release of its solicitations as it was',
@@ -49,7 +45,6 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/write/render-row.ts',
     original: 'changed_release: isUpdated || !isServedAlike ? release : stored.changed_release,',
     replacement: 'changed_release: isUpdated ? release : stored.changed_release,',
-    tests: RELEASE,
   },
   {
     name: 'a supplier that a contract names again is not in a sync',
@@ -67,7 +62,6 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/database/event-log.ts',
     original: 'const MIN_DISTANCE_MS = 2;',
     replacement: 'const MIN_DISTANCE_MS = 1;',
-    tests: RELEASE,
   },
   {
     name: 'cron is not told of keys that end soon',
@@ -108,6 +102,5 @@ export const IMPORTS: readonly Mutant[] = [
     file: 'src/publishing/write/removals.ts',
     original: 'removed > stored * MAX_REMOVED_SHARE',
     replacement: 'removed > 0 && removed >= stored * MAX_REMOVED_SHARE',
-    tests: RELEASE,
   },
-];
+]);

@@ -1,10 +1,9 @@
-import { EQUALS_MODEL, type Mutant } from './mutant.ts';
+import { EQUALS_MODEL, faults } from './mutant.ts';
 
 /** Faults in the bitmap index. */
-export const INDEXES: readonly Mutant[] = [
+export const INDEXES = faults({ breaks: EQUALS_MODEL }, [
   {
     name: 'the slices of a deadline lack the highest',
-    breaks: EQUALS_MODEL,
     file: 'src/index/bit-slices.ts',
     original: 'export const TIMESTAMP_BITS = 49;',
     replacement: 'export const TIMESTAMP_BITS = 48;',
@@ -13,7 +12,6 @@ export const INDEXES: readonly Mutant[] = [
   },
   {
     name: 'a prefix ends before letters above U+FFFF',
-    breaks: EQUALS_MODEL,
     file: 'src/index/conditions.ts',
     original: String.raw`'\u{10ffff}'`,
     replacement: String.raw`'\uffff'`,
@@ -29,7 +27,6 @@ export const INDEXES: readonly Mutant[] = [
   },
   {
     name: 'a term is lost that one record brings to a position and another takes from it',
-    breaks: EQUALS_MODEL,
     file: 'src/index/write/index-changes.ts',
     original: `const kept = differenceOf(stored.get(term) ?? EMPTY_SET, losses.get(term) ?? EMPTY_SET);
         const set = unionOf([kept, gains.get(term) ?? EMPTY_SET]);`,
@@ -39,11 +36,10 @@ export const INDEXES: readonly Mutant[] = [
   },
   {
     name: 'a set of 4,096 positions is stored as an array, and read as bits',
-    breaks: EQUALS_MODEL,
     file: 'src/index/position-set.ts',
     original: 'const MAX_ARRAY_LENGTH = 4_095;',
     replacement: 'const MAX_ARRAY_LENGTH = 4_096;',
     tests: ['test/index/position-set.unit.test.ts'],
     isInCi: true,
   },
-];
+]);

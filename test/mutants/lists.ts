@@ -1,10 +1,9 @@
-import { SYNC, EQUALS_MODEL, AGREEMENT, LOG, type Mutant } from './mutant.ts';
+import { AGREEMENT, EQUALS_MODEL, faults, LOG, SYNC } from './mutant.ts';
 
 /** Faults in lists, pages and syncs. */
-export const LISTS: readonly Mutant[] = [
+export const LISTS = faults({ breaks: EQUALS_MODEL, tests: ['test/conformance/is-open.test.ts'] }, [
   {
     name: 'a page skips the record after its cursor',
-    breaks: EQUALS_MODEL,
     file: 'src/index/record-index.ts',
     original: 'from: isInBlock ? (position % BLOCK_SIZE) + 1 : 0',
     replacement: 'from: isInBlock ? (position % BLOCK_SIZE) + 2 : 0',
@@ -12,7 +11,6 @@ export const LISTS: readonly Mutant[] = [
   },
   {
     name: 'a reference list ends after its first page',
-    breaks: EQUALS_MODEL,
     file: 'src/paging/pages.ts',
     original: "find(snapshot, after ?? '', limit + 1)",
     replacement: "find(snapshot, after ?? '', limit)",
@@ -20,7 +18,6 @@ export const LISTS: readonly Mutant[] = [
   },
   {
     name: 'a page that is cut by its size ends the list',
-    breaks: EQUALS_MODEL,
     file: 'src/paging/batch.ts',
     original: 'return { ...batch, hasMore: hasMore || found.length < positions.length };',
     replacement: 'return { ...batch, hasMore };',
@@ -44,7 +41,6 @@ export const LISTS: readonly Mutant[] = [
   },
   {
     name: 'closing_before excludes its own millisecond',
-    breaks: EQUALS_MODEL,
     file: 'src/index/bit-slices.ts',
     original: `return isSet !== wantsGreater;
     }
@@ -52,7 +48,6 @@ export const LISTS: readonly Mutant[] = [
     replacement: `return isSet !== wantsGreater;
     }
     return wantsGreater;`,
-    tests: ['test/conformance/is-open.test.ts'],
   },
   {
     name: 'is_open is served for a millisecond after the deadline',
@@ -60,7 +55,6 @@ export const LISTS: readonly Mutant[] = [
     file: 'src/http/response/response-cache.ts',
     original: 'nowMs >= cached.goodUntilMs',
     replacement: 'nowMs > cached.goodUntilMs',
-    tests: ['test/conformance/is-open.test.ts'],
   },
   {
     name: 'what is_open selects is cached over the deadlines of other records',
@@ -68,11 +62,9 @@ export const LISTS: readonly Mutant[] = [
     file: 'src/paging/send.ts',
     original: "return parameters['is_open'] === undefined ? revision : null;",
     replacement: "return parameters['is_open'] === null ? null : revision;",
-    tests: ['test/conformance/is-open.test.ts'],
   },
   {
     name: 'an NIGP code does not match those below it',
-    breaks: EQUALS_MODEL,
     file: 'src/index/terms.ts',
     original: 'length <= code.length',
     replacement: 'length === code.length',
@@ -80,7 +72,6 @@ export const LISTS: readonly Mutant[] = [
   },
   {
     name: 'an index of which an older version changed a part counts as complete',
-    breaks: EQUALS_MODEL,
     file: 'src/index/record-index.ts',
     original: 'rows.some(({ token }) => !hasAllTerms',
     replacement: 'rows.length > 0 && rows.every(({ token }) => !hasAllTerms',
@@ -88,7 +79,6 @@ export const LISTS: readonly Mutant[] = [
   },
   {
     name: 'an import takes blocks that an older version changed for complete',
-    breaks: EQUALS_MODEL,
     file: 'src/index/write/index-changes.ts',
     original: 'changes.#rebuilt.add(row.block)',
     replacement: 'changes.#touched.add(row.block)',
@@ -142,6 +132,5 @@ export const LISTS: readonly Mutant[] = [
     file: 'src/paging/stream.ts',
     original: 'catalog, partner.scopeEvent, passed];',
     replacement: 'catalog, partner.scopeEvent, passed > 0];',
-    tests: ['test/conformance/is-open.test.ts'],
   },
-];
+]);

@@ -3,17 +3,13 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { ROOT } from '../docs/documents.ts';
-import { Workspace } from '../support/cluster/workspace.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { DocumentShell } from './document-shell.ts';
 
 const PAGE = 'docs/operators/converting.md';
 
-let shell: DocumentShell;
-
-const workspace = forAllTests(() => new Workspace());
-beforeAll(async () => {
-  shell = await DocumentShell.create(workspace);
+const shell = forAllTests(() => DocumentShell.create());
+beforeAll(() => {
   cpSync(join(ROOT, 'convert/examples'), shell.folder, { recursive: true });
   writeFileSync(join(shell.folder, 'releases.json'), JSON.stringify(PACKAGE));
 });

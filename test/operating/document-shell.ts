@@ -1,6 +1,6 @@
 import { spawn, type ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { MAIN } from '../commands/run-pds.ts';
 import { findCommands, ROOT, translate } from '../docs/documents.ts';
-import type { Workspace } from '../support/cluster/workspace.ts';
+import { Workspace } from '../support/cluster/workspace.ts';
 import { findLastingPort } from '../support/free-port.ts';
 
 /** The output of a block of commands, as a terminal shows it, and the output blocks that follow it in the document. */
@@ -17,7 +17,7 @@ export interface Printed {
   readonly samples: readonly string[];
 }
 
-/** A shell that runs blocks of the documents verbatim, in a folder like a checkout, on other ports. */
+/** A shell that runs blocks of documents verbatim, in a folder like a checkout, on other ports. It must be closed. */
 export class DocumentShell {
   readonly folder: string;
   readonly origin: string;
@@ -39,16 +39,19 @@ export class DocumentShell {
     symlinkSync(join(ROOT, 'sample'), join(this.folder, 'my-directory'));
     // npx looks for the package in the current folder, which has none here.
     const npx = `#!/bin/sh\ntest "$1" = pds && shift && exec ${process.execPath} ${MAIN} "$@"\n`;
-    writeFileSync(join(this.folder, 'bin', 'npx'), npx);
-    chmodSync(join(this.folder, 'bin', 'npx'), 0o755);
+    writeFileSync(join(this.folder, 'bin', 'npx'), npx, { mode: 0o755 });
     this.#settings = {
       ...{ HOME: process.env['HOME'], PDS_PORT: String(port), PDS_ADMIN_PORT: String(adminPort), ...settings },
       PATH: `${join(this.folder, 'bin')}:${settings['PATH'] ?? process.env['PATH'] ?? ''}`,
     };
   }
 
-  static async create(workspace: Workspace, settings: Record<string, string> = {}): Promise<DocumentShell> {
+  static async create(workspace = new Workspace(), settings: Record<string, string> = {}): Promise<DocumentShell> {
     return new DocumentShell(workspace, await findLastingPort(), await findLastingPort(), settings);
+  }
+
+  close(): Promise<void> {
+    return this.#workspace.close();
   }
 
   /** The blocks that were run, as `blocksRunBy` lists them. */

@@ -1,9 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { blocksRunBy } from '../docs/command-blocks.ts';
-import { Workspace } from '../support/cluster/workspace.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { DocumentShell, expectSample } from './document-shell.ts';
@@ -15,15 +14,11 @@ const MONITORING = 'docs/operators/monitoring.md';
 const RECOVERY = 'docs/operators/backup-and-recovery.md';
 const UNDOING = 'docs/operators/undo-an-import.md';
 
-let shell: DocumentShell;
 /** The public id of the issued key; `WRITTEN_KEY_ID` is the one in the documents. */
 let keyId: string;
 const WRITTEN_KEY_ID = 'aHUQ44AN';
 
-const workspace = forAllTests(() => new Workspace());
-beforeAll(async () => {
-  shell = await DocumentShell.create(workspace);
-});
+const shell = forAllTests(() => DocumentShell.create());
 
 /** The first word after `mark`. */
 const wordAfter = (mark: string, output: string): string => output.split(mark)[1]?.split(/[\s.,]/)[0] ?? '';

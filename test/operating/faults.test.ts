@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { sql } from 'kysely';
@@ -58,25 +58,31 @@ function patternOf({ output }: Row): RegExp {
 
 type Settings = Readonly<Record<string, string>>;
 
-/** Brings the fault about on the database. Returns settings that the command needs, if any. */
-type Fault = (made: TestDatabase, stack: AsyncDisposableStack, key: string) => Promise<Settings | undefined>;
+/** Brings a fault about on the database, or, as `settings`, by settings of the command, which it returns. */
+type Cause<T = unknown> = (made: TestDatabase, stack: AsyncDisposableStack, key: string) => Promise<T>;
 
-let bin: string;
+/** A fault of the table, with the engine on which alone it can happen, and whether it cannot be brought about here. */
+interface Fault {
+  readonly on?: 'sqlite' | 'postgres';
+  readonly unless?: boolean;
+  readonly cause?: Cause;
+  readonly settings?: Cause<Settings>;
+}
+
 let adminPort: number;
 
 const workspace = forAllTests(() => new Workspace());
 beforeAll(async () => {
   adminPort = await findLastingPort();
-  bin = workspace.path('bin');
+  const bin = workspace.path('bin');
   mkdirSync(bin);
-  writeFileSync(join(bin, 'pds'), `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n`);
-  chmodSync(join(bin, 'pds'), 0o755);
+  writeFileSync(join(bin, 'pds'), `#!/bin/sh\nexec ${process.execPath} ${MAIN} "$@"\n`, { mode: 0o755 });
 });
 
 /** Runs a command as the page prints it, but for the port. Returns what a terminal shows. */
 async function run(command: string, settings: Settings): Promise<string> {
   const script = `exec 2>&1\n${translate(command, { ':8081': `:${adminPort}` })}`;
-  const env = { PATH: `${bin}:${process.env['PATH'] ?? ''}`, ...settings };
+  const env = { PATH: `${workspace.path('bin')}:${process.env['PATH'] ?? ''}`, ...settings };
   return text(spawn('bash', ['-c', script], { env, stdio: ['ignore', 'pipe', 'inherit'] }).stdout);
 }
 
@@ -87,8 +93,6 @@ async function healthy(stack: AsyncDisposableStack): Promise<{ made: TestDatabas
   const { key } = await makePartner(made.database, Date.now, { name: 'acme', leadEntities: ['le_a'] });
   return { made, key };
 }
-
-const settingsOf = ({ config }: TestDatabase): Settings => ({ PDS_DATABASE_URL: databaseUrlOf(config) });
 
 async function serve(made: TestDatabase, stack: AsyncDisposableStack) {
   const service = await startServicePart(workspace, databaseUrlOf(made.config), { PDS_ADMIN_PORT: String(adminPort) });
@@ -103,11 +107,11 @@ const NO_DISK = whyNoSmallDisk();
 /** For a busy machine. */
 const SOON = { timeout: 15_000, interval: 50 };
 
-/** The faults of the table by its names, with the engine on which alone one can happen, and whether it cannot be brought about here. */
-const FAULTS: Readonly<Record<string, { on?: 'sqlite' | 'postgres'; unless?: boolean; cause: Fault }>> = {
+/** The faults of the table by its names. */
+const FAULTS: Readonly<Record<string, Fault>> = {
   'Slow database': {
     on: 'postgres',
-    cause: async ({ config }, stack) => {
+    settings: async ({ config }, stack) => {
       const url = new URL(databaseUrlOf(config));
       const proxy = await startTcpProxy({ port: Number(url.port), delayMs: 225 });
       stack.defer(() => proxy.close());
@@ -122,10 +126,9 @@ const FAULTS: Readonly<Record<string, { on?: 'sqlite' | 'postgres'; unless?: boo
       await session.connect();
       stack.defer(() => session.end());
       await session.query('begin; lock table catalog.contracts in access exclusive mode');
-      return undefined;
     },
   },
-  'Redis gone': { cause: async () => ({ PDS_REDIS_URL: `redis://127.0.0.1:${await findFreePort()}` }) },
+  'Redis gone': { settings: async () => ({ PDS_REDIS_URL: `redis://127.0.0.1:${await findFreePort()}` }) },
   'Flood by one partner': {
     cause: async (made, stack, key) => {
       await setPartner(made.database, Date.now, 'acme', { requestsPerMinute: 3 });
@@ -135,13 +138,12 @@ const FAULTS: Readonly<Record<string, { on?: 'sqlite' | 'postgres'; unless?: boo
       client.close();
       // It writes its counts before it exits.
       await service.stop();
-      return undefined;
     },
   },
   'Disk full': {
     on: 'sqlite',
     unless: NO_DISK !== null,
-    cause: async ({ config, database }, stack) => {
+    settings: async ({ config, database }, stack) => {
       const disk = mountSmallDisk(4);
       stack.defer(() => disk.remove());
       await database.close();
@@ -157,14 +159,10 @@ const FAULTS: Readonly<Record<string, { on?: 'sqlite' | 'postgres'; unless?: boo
       await database.close();
       const [catalog = ''] = listCatalogFiles(databaseUrlOf(config).replace('sqlite:', ''));
       overwritePage(catalog, 'contract_suppliers_by_contract_id');
-      return undefined;
     },
   },
   'Damaged index': {
-    cause: async ({ database }) => {
-      await execute(database, `delete from catalog.contracts_index where term = '@lead_entity=le_a'`);
-      return undefined;
-    },
+    cause: ({ database }) => execute(database, `delete from catalog.contracts_index where term = '@lead_entity=le_a'`),
   },
   'Lost commits': {
     on: 'postgres',
@@ -181,35 +179,20 @@ const FAULTS: Readonly<Record<string, { on?: 'sqlite' | 'postgres'; unless?: boo
       await expect.poll(() => service.output(), SOON).toContain('CHANGES ARE LOST');
       const noted = made.database.kysely.selectFrom('access.settings').select('value').where('name', '=', 'loss');
       await expect.poll(() => noted.execute(), SOON).toHaveLength(1);
-      return undefined;
     },
   },
   'Expired key': {
-    cause: async ({ database }) => {
-      const twoDaysAgo = (): number => Date.now() - 2 * DAY_MS;
-      await issueKey(database, twoDaysAgo, 'acme', { environment: 'test', lifetimeMs: DAY_MS });
-      return undefined;
-    },
+    cause: ({ database }) =>
+      issueKey(database, () => Date.now() - 2 * DAY_MS, 'acme', { environment: 'test', lifetimeMs: DAY_MS }),
   },
-  'Suspended partner': {
-    cause: async ({ database }) => {
-      await suspendPartner(database, Date.now, 'acme');
-      return undefined;
-    },
-  },
+  'Suspended partner': { cause: ({ database }) => suspendPartner(database, Date.now, 'acme') },
   'No grant': {
-    cause: async ({ database }) => {
-      await revoke(database, Date.now, 'acme', { everything: false, leadEntities: ['le_a'], coops: [] });
-      return undefined;
-    },
+    cause: ({ database }) =>
+      revoke(database, Date.now, 'acme', { everything: false, leadEntities: ['le_a'], coops: [] }),
   },
   'Hung service': {
     unless: !isInstalled('curl'),
-    cause: async (made, stack) => {
-      const service = await serve(made, stack);
-      service.freeze();
-      return undefined;
-    },
+    cause: async (made, stack) => (await serve(made, stack)).freeze(),
   },
 };
 
@@ -226,12 +209,13 @@ const possible = ROWS.filter(({ fault }) => (FAULTS[fault]?.on ?? engine) === en
 
 describe('the command that the page gives for a fault says what the page says of it:', { timeout: 60_000 }, () => {
   for (const row of possible) {
-    const { unless = false, cause } = FAULTS[row.fault] ?? {};
+    const { unless = false, cause, settings } = FAULTS[row.fault] ?? {};
     test.skipIf(unless)(row.fault, async () => {
       await using stack = new AsyncDisposableStack();
       const { made, key } = await healthy(stack);
-      const settings = { ...settingsOf(made), ...(await cause?.(made, stack, key)) };
-      expect(await run(row.command, settings)).toMatch(patternOf(row));
+      await cause?.(made, stack, key);
+      const used = { ...made.settings, ...(await settings?.(made, stack, key)) };
+      expect(await run(row.command, used)).toMatch(patternOf(row));
     });
   }
 
@@ -240,7 +224,7 @@ describe('the command that the page gives for a fault says what the page says of
     const { made } = await healthy(stack);
     await serve(made, stack);
     for (const [command, rows] of Map.groupBy(possible, (row) => row.command)) {
-      const output = await run(command, settingsOf(made));
+      const output = await run(command, made.settings);
       expect(output).not.toBe('');
       for (const row of rows) expect(output).not.toMatch(patternOf(row));
     }

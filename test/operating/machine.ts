@@ -1,19 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { Workspace } from '../support/cluster/workspace.ts';
-import { findCommands, translate } from '../docs/documents.ts';
+import { findCommands, ROOT, translate } from '../docs/documents.ts';
 import { findLastingPort } from '../support/free-port.ts';
 import { ServiceManager } from './service-manager.ts';
 
-const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
-
 /** The files copied to a host. */
-const PROGRAM = ['src', 'convert', 'sample', 'docs', 'ops', 'package.json'];
+export const PROGRAM = ['src', 'convert', 'sample', 'docs', 'ops', 'package.json'];
 
 /** Ports in the guide, each replaced by another here. */
 const PORTS = ['8080', '8081', '8082'];
@@ -111,20 +108,18 @@ export class Machine {
       chgrp: 'exit 0',
       setpriv: 'while [ "${1#--}" != "$1" ]; do shift; done; exec "$@"',
       git: `for folder; do :; done; cp -r ${source} "$folder"`,
-      npm: `test "$1 $2" = "ci --prefix" && ln -s ${join(REPOSITORY, 'node_modules')} "$3/node_modules"`,
+      npm: `test "$1 $2" = "ci --prefix" && ln -s ${join(ROOT, 'node_modules')} "$3/node_modules"`,
       systemctl: `exec curl -fsS --data "$*" ${systemctl}`,
     };
     mkdirSync(this.path('bin'), { recursive: true });
-    for (const [name, script] of Object.entries(standIns)) {
-      writeFileSync(this.path(`bin/${name}`), `#!/bin/sh\n${script}\n`);
-      chmodSync(this.path(`bin/${name}`), 0o755);
-    }
+    for (const [name, script] of Object.entries(standIns))
+      writeFileSync(this.path(`bin/${name}`), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
   }
 
   /** Creates the contents of a clone, with this host's folders in the files of `ops/`. */
   #prepareSource(): string {
     const source = this.path('source');
-    for (const name of PROGRAM) cpSync(join(REPOSITORY, name), join(source, name), { recursive: true });
+    for (const name of PROGRAM) cpSync(join(ROOT, name), join(source, name), { recursive: true });
     for (const entry of readdirSync(join(source, 'ops'), { withFileTypes: true })) {
       // The files of the cluster are not of this host.
       if (entry.isDirectory()) continue;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { connect } from 'node:tls';
+import { connect, type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { FAILURES_PER_MINUTE } from '../../src/rate-limiting/request-limits.ts';
 import { createClient, type Client } from '../support/client.ts';
@@ -42,12 +42,12 @@ beforeAll(async () => {
 });
 afterAll(() => client.close());
 
-/** Sends bytes to nginx, and returns its response. */
-async function send(bytes: string): Promise<string> {
+/** Sends bytes to nginx; returns the socket that receives its response. */
+async function send(bytes: string): Promise<TLSSocket> {
   const socket = connect({ port: nginx.port, host: '127.0.0.1', ...nginx.tls });
   await once(socket, 'secureConnect');
   socket.write(bytes);
-  return text(socket);
+  return socket;
 }
 
 const idOf = (answer: string): string | undefined => /^x-request-id: (req_\w+)\r$/im.exec(answer)?.[1];
@@ -77,7 +77,7 @@ describe('behind nginx with the site in ops/', () => {
   ])(
     'the response to %s has the error envelope, whether nginx or the service sends it',
     async (_what, bytes, status) => {
-      const answer = await send(bytes);
+      const answer = await text(await send(bytes));
       expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
       const { error } = JSON.parse(answer.slice(answer.indexOf('{'))) as { error: Record<string, string> };
       expect(error['code']).toBe('validation_failed');
@@ -104,10 +104,9 @@ describe('behind nginx with the site in ops/', () => {
   });
 
   test('a client of HTTP/1.0, which could not see that a stream was cut, is refused one', async () => {
-    const get = (version: string): Promise<string> =>
-      send(
-        `GET /v1/coops?format=csv ${version}\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`,
-      );
+    const head = `Host: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`;
+    const get = async (version: string): Promise<string> =>
+      text(await send(`GET /v1/coops?format=csv ${version}\r\n${head}`));
     expect(await get('HTTP/1.0')).toMatch(/^HTTP\/1.1 400 [^]*streamed over HTTP\/1.1 only/);
     expect(await get('HTTP/1.1')).toMatch(/^HTTP\/1.1 200 /);
   });
@@ -142,10 +141,8 @@ describe('behind nginx with the site in ops/', () => {
       description: 'Asphalt '.repeat(25_000),
     }));
     await publishLines(made.database, { ...SMALL_CATALOG, contracts });
-    const socket = connect({ port: nginx.port, host: '127.0.0.1', ...nginx.tls });
-    await once(socket, 'secureConnect');
     const head = `Host: a\r\nConnection: close\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-    socket.write(`GET /v1/contracts?format=ndjson HTTP/1.1\r\n${head}`);
+    const socket = await send(`GET /v1/contracts?format=ndjson HTTP/1.1\r\n${head}`);
     await once(socket, 'readable');
     await delay(8_000);
     // More is left than all buffers on the way hold.

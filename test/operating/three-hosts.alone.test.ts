@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect } from 'vitest';
+import { afterEach, describe, expect } from 'vitest';
 import { blocksRunBy } from '../docs/command-blocks.ts';
 import { findCommands, readDocument } from '../docs/documents.ts';
 import { createClient, type Client } from '../support/client.ts';
 import { fillIn } from '../support/cluster/operator-file.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { findObstacle, Hosts, type Host } from './hosts/hosts.ts';
 
 const OPERATORS = 'docs/operators';
@@ -37,20 +38,12 @@ const program = testWith(
 );
 const test = obstacle === null ? program : program.skip;
 
-let hosts: Hosts;
 let client: Client;
 let key: string;
 const ran = new Set<string>();
-const opened = new AsyncDisposableStack();
 
-beforeAll(async () => {
-  if (obstacle !== null) return;
-  hosts = await Hosts.start();
-  opened.defer(() => hosts.close());
-});
-afterAll(async () => {
-  await opened.disposeAsync();
-});
+const hosts = forAllTests(() => Hosts.start());
+const opened = forAllTests(() => new AsyncDisposableStack());
 afterEach(({ task }) => {
   if (task.result?.state === 'fail') for (const host of hosts.all) process.stderr.write(`${host.logs()}\n`);
 });
@@ -155,24 +148,20 @@ function findCommandsFor(failure: string): string[] {
   return commands;
 }
 
-describe("the guide's commands, on three hosts", () => {
-  test(
-    'install a cluster, up to the first request',
-    async () => {
-      await onEach(async (host) => {
-        await runBlock(host, 'N=1');
-        await runBlock(host, 'sudo useradd', { file: INSTALLING });
-      });
-      await runBlock(hostOf(1), '/opt/partner-data-service/current/ops/cluster/prepare.sh');
-      await onEach((host) => runBlock(host, 'cd ~/host'));
-      const members = await runBlock(hostOf(1), 'until curl -fs --cacert ca.pem', { before: 'cd ~/host' });
-      expect(members.match(/postgres-\d/g)?.sort()).toEqual(['postgres-1', 'postgres-2', 'postgres-3']);
-      await onEach((host) => runBlock(host, 'sudo systemctl daemon-reload', { before: 'cd ~/host' }));
-      const response = await runBlock(hostOf(1), 'sudo pds import /opt');
-      expect(response.split('\n').at(-1)).toMatch(/^\{"data":\[\{"id":"ctr_/);
-    },
-    MAX_STEP_MS,
-  );
+describe("the guide's commands, on three hosts", { timeout: MAX_STEP_MS }, () => {
+  test('install a cluster, up to the first request', async () => {
+    await onEach(async (host) => {
+      await runBlock(host, 'N=1');
+      await runBlock(host, 'sudo useradd', { file: INSTALLING });
+    });
+    await runBlock(hostOf(1), '/opt/partner-data-service/current/ops/cluster/prepare.sh');
+    await onEach((host) => runBlock(host, 'cd ~/host'));
+    const members = await runBlock(hostOf(1), 'until curl -fs --cacert ca.pem', { before: 'cd ~/host' });
+    expect(members.match(/postgres-\d/g)?.sort()).toEqual(['postgres-1', 'postgres-2', 'postgres-3']);
+    await onEach((host) => runBlock(host, 'sudo systemctl daemon-reload', { before: 'cd ~/host' }));
+    const response = await runBlock(hostOf(1), 'sudo pds import /opt');
+    expect(response.split('\n').at(-1)).toMatch(/^\{"data":\[\{"id":"ctr_/);
+  });
 
   test('use units that are valid for systemd, and an etcd that refuses a client without a certificate', async () => {
     const files = UNITS.map(
@@ -193,93 +182,75 @@ describe("the guide's commands, on three hosts", () => {
     expect(stdout).toContain('/service/pds/leader');
   });
 
-  test(
-    'restart HAProxy without losing a request, unlike a restart while its service runs',
-    async () => {
-      client = await startFront();
-      opened.defer(() => client.close());
-      await hostOf(1).shell('sudo pds partner set acme --per-minute 1000000');
-      key = (await hostOf(1).shell('sudo pds key issue acme')).trim();
-      const restarted = await underLoad(() => runBlock(hostOf(2), 'sudo systemctl stop partner-data-service'));
-      expect(restarted.failures).toEqual([]);
-      expect(restarted.requests).toBeGreaterThan(100);
-      const careless = await underLoad(() => hostOf(1).shell('sudo systemctl restart haproxy\nsleep 2'));
-      expect(careless.failures).not.toEqual([]);
-    },
-    MAX_STEP_MS,
-  );
+  test('restart HAProxy without losing a request, unlike a restart while its service runs', async () => {
+    client = await startFront();
+    opened.defer(() => client.close());
+    await hostOf(1).shell('sudo pds partner set acme --per-minute 1000000');
+    key = (await hostOf(1).shell('sudo pds key issue acme')).trim();
+    const restarted = await underLoad(() => runBlock(hostOf(2), 'sudo systemctl stop partner-data-service'));
+    expect(restarted.failures).toEqual([]);
+    expect(restarted.requests).toBeGreaterThan(100);
+    const careless = await underLoad(() => hostOf(1).shell('sudo systemctl restart haproxy\nsleep 2'));
+    expect(careless.failures).not.toEqual([]);
+  });
 
-  test(
-    'find a service that hangs, of which partners notice three slow requests, and restart it',
-    async () => {
-      const get = async (): Promise<number> => {
-        const startedMs = performance.now();
-        expect((await client.get(`/v1/solicitations?limit=1&q=${startedMs}`, { key })).status).toBe(200);
-        return performance.now() - startedMs;
-      };
-      await hostOf(2).shell('kill -STOP $(systemctl pid partner-data-service)');
-      const first = await Promise.all(Array.from({ length: 9 }, get));
-      expect(first.filter((ms) => ms > 6_500)).toHaveLength(3);
-      for (const endMs = performance.now() + 3_000; performance.now() < endMs;) expect(await get()).toBeLessThan(3_000);
-      const [look = '', restart = ''] = findCommandsFor('A service hangs');
-      // curl's code of a time-out.
-      expect((await hosts.front.attempt(look)).code).toBe(28);
-      await hostOf(2).shell(`${restart}\nuntil curl -fs http://10.0.0.12:8081/readyz; do sleep 1; done`);
-      expect((await hosts.front.attempt(look)).code).toBe(0);
-    },
-    MAX_STEP_MS,
-  );
+  test('find a service that hangs, of which partners notice three slow requests, and restart it', async () => {
+    const get = async (): Promise<number> => {
+      const startedMs = performance.now();
+      expect((await client.get(`/v1/solicitations?limit=1&q=${startedMs}`, { key })).status).toBe(200);
+      return performance.now() - startedMs;
+    };
+    await hostOf(2).shell('kill -STOP $(systemctl pid partner-data-service)');
+    const first = await Promise.all(Array.from({ length: 9 }, get));
+    expect(first.filter((ms) => ms > 6_500)).toHaveLength(3);
+    for (const endMs = performance.now() + 3_000; performance.now() < endMs;) expect(await get()).toBeLessThan(3_000);
+    const [look = '', restart = ''] = findCommandsFor('A service hangs');
+    // curl's code of a time-out.
+    expect((await hosts.front.attempt(look)).code).toBe(28);
+    await hostOf(2).shell(`${restart}\nuntil curl -fs http://10.0.0.12:8081/readyz; do sleep 1; done`);
+    expect((await hosts.front.attempt(look)).code).toBe(0);
+  });
 
-  test(
-    'show that HAProxy of a host hangs: its service responds with 500, until HAProxy is restarted',
-    async () => {
-      const statusOf = async (path: string): Promise<string> => {
-        const url = `http://10.0.0.13:8080${path}`;
-        const format = '-s -o /dev/null -w "%{http_code}"';
-        return hosts.front.shell(`curl ${format} -H 'Authorization: Bearer ${key}' '${url}'`);
-      };
-      let count = 0;
-      const uncached = (): Promise<string> => statusOf(`/v1/solicitations?limit=1&q=water${(count += 1)}`);
-      expect(await uncached()).toBe('200');
-      const all = 'pid=$(systemctl pid haproxy); all="$pid $(pgrep -P $pid)"\n';
-      await hostOf(3).shell(`${all}kill -STOP $all`);
-      await expect.poll(uncached, { timeout: 30_000 }).toBe('500');
-      // One that hangs otherwise is killed after systemd's 90 seconds.
-      const [restart = ''] = findCommandsFor('HAProxy of one host hangs');
-      await hostOf(3).shell(`${all}kill -CONT $all\n${restart}`);
-      await expect.poll(uncached, { timeout: 30_000 }).toBe('200');
-    },
-    MAX_STEP_MS,
-  );
+  test('show that HAProxy of a host hangs: its service responds with 500, until HAProxy is restarted', async () => {
+    let count = 0;
+    const uncached = (): Promise<string> => {
+      const url = `http://10.0.0.13:8080/v1/solicitations?limit=1&q=water${(count += 1)}`;
+      const format = '-s -o /dev/null -w "%{http_code}"';
+      return hosts.front.shell(`curl ${format} -H 'Authorization: Bearer ${key}' '${url}'`);
+    };
+    expect(await uncached()).toBe('200');
+    const all = 'pid=$(systemctl pid haproxy); all="$pid $(pgrep -P $pid)"\n';
+    await hostOf(3).shell(`${all}kill -STOP $all`);
+    await expect.poll(uncached, { timeout: 30_000 }).toBe('500');
+    // One that hangs otherwise is killed after systemd's 90 seconds.
+    const [restart = ''] = findCommandsFor('HAProxy of one host hangs');
+    await hostOf(3).shell(`${all}kill -CONT $all\n${restart}`);
+    await expect.poll(uncached, { timeout: 30_000 }).toBe('200');
+  });
 
-  test(
-    'survive the loss of a host: another has the primary, and needs no command',
-    async () => {
-      const leader = 'curl -fs http://10.0.0.10:8008/primary';
-      const isPrimary = async (n: number): Promise<boolean> =>
-        (await hosts.front.attempt(leader.replace('.10:', `.1${n}:`))).code === 0;
-      const states = await Promise.all([1, 2, 3].map(isPrimary));
-      const lost = states.indexOf(true) + 1;
-      expect(lost).toBeGreaterThan(0);
-      await hostOf(lost).lose();
-      const other = hostOf((lost % 3) + 1);
-      await expect
-        .poll(async () => (await other.attempt('sudo pds partner set acme --per-minute 999999')).code, {
-          timeout: 90_000,
-        })
-        .toBe(0);
-      await expect
-        .poll(async () => (await client.get('/v1/solicitations?limit=1&q=bridge', { key })).status, { timeout: 60_000 })
-        .toBe(200);
-      // Once promoted.sh has run `pds recover`.
-      const isRecovered = async (): Promise<boolean> => {
-        const { stdout } = await other.attempt('sudo pds check');
-        return /^ok +index/m.test(stdout) && !/^\S+ +history/m.test(stdout);
-      };
-      await expect.poll(isRecovered, { timeout: 60_000 }).toBe(true);
-    },
-    MAX_STEP_MS,
-  );
+  test('survive the loss of a host: another has the primary, and needs no command', async () => {
+    const isPrimary = async (n: number): Promise<boolean> =>
+      (await hosts.front.attempt(`curl -fs http://10.0.0.1${n}:8008/primary`)).code === 0;
+    const states = await Promise.all([1, 2, 3].map(isPrimary));
+    const lost = states.indexOf(true) + 1;
+    expect(lost).toBeGreaterThan(0);
+    await hostOf(lost).lose();
+    const other = hostOf((lost % 3) + 1);
+    await expect
+      .poll(async () => (await other.attempt('sudo pds partner set acme --per-minute 999999')).code, {
+        timeout: 90_000,
+      })
+      .toBe(0);
+    await expect
+      .poll(async () => (await client.get('/v1/solicitations?limit=1&q=bridge', { key })).status, { timeout: 60_000 })
+      .toBe(200);
+    // Once promoted.sh has run `pds recover`.
+    const isRecovered = async (): Promise<boolean> => {
+      const { stdout } = await other.attempt('sudo pds check');
+      return /^ok +index/m.test(stdout) && !/^\S+ +history/m.test(stdout);
+    };
+    await expect.poll(isRecovered, { timeout: 60_000 }).toBe(true);
+  });
 });
 
 test('every block for three hosts was run', () => {

@@ -9,8 +9,7 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { rollback } from '../../src/recovery/rollback.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { makePartner, type PartnerSetup } from '../support/partners.ts';
-import { forAllTests } from '../support/lifetimes.ts';
-import { startService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
 /** Together more than sockets buffer, so that a stream that nobody reads is not read to its end either. */
 const CONTRACTS = 5_001;
@@ -19,19 +18,16 @@ const DESCRIPTION = 'Asphalt '.repeat(800);
 const clock = Date.now;
 const idOf = (index: number): string => `ctr_${String(index).padStart(5, '0')}`;
 const made = (index: number) => ({ ...contract(idOf(index)), description: DESCRIPTION });
+const contracts = Array.from({ length: CONTRACTS }, (_, index) => made(index));
 
 let partners = 0;
 
-const service = forAllTests(() => {
-  const contracts = Array.from({ length: CONTRACTS }, (_, index) => made(index));
-  return startService({ catalog: { ...SMALL_CATALOG, contracts }, clock });
-}, 120_000);
-
-const scope = { leadEntities: ['le_a', 'le_b'], coops: [] };
+const service = serviceForAllTests({ catalog: { ...SMALL_CATALOG, contracts }, clock }, 120_000);
 
 async function addPartner(setup: Partial<PartnerSetup> = {}): Promise<{ name: string; key: string }> {
   partners += 1;
-  const partner = await makePartner(service.database, clock, { ...scope, name: `partner-${partners}`, ...setup });
+  const own = { name: `partner-${partners}`, leadEntities: ['le_a', 'le_b'], ...setup };
+  const partner = await makePartner(service.database, clock, own);
   await service.noticeChanges();
   return partner;
 }
@@ -109,9 +105,9 @@ test('a stream has each record once that exists all the time, whatever is import
   const { key } = await addPartner();
   const response = await begin(key);
   const late = CONTRACTS - 10;
-  const changed = Array.from({ length: CONTRACTS }, (_, index) => index)
-    .filter((index) => index < late || index % 2 === 0)
-    .flatMap((index) => (index > 4_000 ? [made(index), { ...made(index), id: `${idOf(index)}b` }] : [made(index)]));
+  const changed = contracts
+    .filter((_, index) => index < late || index % 2 === 0)
+    .flatMap((record) => (record.id > idOf(4_000) ? [record, { ...record, id: `${record.id}b` }] : [record]));
   await publishLines(service.database, { contracts: changed }, { replace: true, allowRemovals: true });
   await service.noticeChanges();
   const { ids, error } = await readOn(response);
@@ -119,11 +115,7 @@ test('a stream has each record once that exists all the time, whatever is import
   expect(ids).toEqual([...new Set(ids)].sort());
   expect(ids).toEqual(expect.arrayContaining(changed.map(({ id }) => id).filter((id) => !id.endsWith('b'))));
   expect(ids.filter((id) => id.endsWith('b')).length).toBeGreaterThan(0);
-  await publishLines(
-    service.database,
-    { contracts: Array.from({ length: CONTRACTS }, (_, index) => made(index)) },
-    { replace: true, allowRemovals: true },
-  );
+  await publishLines(service.database, { contracts }, { replace: true, allowRemovals: true });
 });
 
 test.skipIf(inject('engine') !== 'sqlite')(
@@ -136,7 +128,7 @@ test.skipIf(inject('engine') !== 'sqlite')(
     await rollback(service.database, { clock });
     await service.noticeChanges();
     const { ids, error } = await readOn(response);
-    expect([error, ids]).toEqual([null, Array.from({ length: CONTRACTS }, (_, index) => idOf(index))]);
+    expect([error, ids]).toEqual([null, contracts.map(({ id }) => id)]);
     const since = String(response.headers['x-sync-watermark']);
     const changes = await service.get(`/v1/changes?limit=1&updated_since=${since}`, { key });
     expect(JSON.parse(changes.body)).toMatchObject({ meta: { reset: true } });

@@ -4,8 +4,9 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
+import { hooked } from '../support/hooked.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { exchangeBytes, parseResponses, readToEnd } from '../support/network/raw-http.ts';
 import { testWith } from '../support/installed-programs.ts';
@@ -18,11 +19,8 @@ const CONTRACTS = 2_500;
 const DESCRIPTION_BYTES = 6_000;
 
 const clock = Date.now;
-/** One word: thousands of words a record would take the index most of a minute. */
-const random = (): string => randomBytes(DESCRIPTION_BYTES).toString('hex');
 const idOf = (index: number): string => `ctr_${String(index).padStart(5, '0')}`;
 
-let port: number;
 let key: string;
 /** The statements of a test, and what to do before one is run. */
 let statements: string[];
@@ -36,29 +34,22 @@ const service = forAllTests(
         ...SMALL_CATALOG,
         contracts: Array.from({ length: CONTRACTS }, (_, index) => ({
           ...contract(idOf(index)),
-          description: random(),
+          // One word: thousands of words a record would take the index most of a minute.
+          description: randomBytes(DESCRIPTION_BYTES).toString('hex'),
         })),
       },
       partners: [{ name: 'acme', everything: true }],
-      watch: (database) => ({
-        ...database,
-        run: async (name, ...others) => {
-          statements.push(name);
-          await onStatement(name);
-          return database.run(name, ...others);
-        },
-        readTexts: async (name, ...others) => {
-          statements.push(name);
-          await onStatement(name);
-          return database.readTexts(name, ...others);
-        },
-      }),
+      watch: (database) =>
+        hooked(database, {
+          before: (name) => {
+            statements.push(name);
+            return onStatement(name);
+          },
+        }),
     }),
   120_000,
 );
-beforeAll(() => {
-  port = Number(new URL(service.url).port);
-}, 120_000);
+const port = (): number => Number(new URL(service.url).port);
 
 beforeEach(async () => {
   statements = [];
@@ -86,7 +77,7 @@ function revokeBetweenPieces(): Promise<unknown> {
 
 /** Sends a request whose response is not read. */
 function send(headers = ''): Socket {
-  const socket = connect(port, '127.0.0.1').pause();
+  const socket = connect(port(), '127.0.0.1').pause();
   socket.write(`GET /v1/contracts?format=ndjson HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${headers}\r\n`);
   return socket;
 }
@@ -106,10 +97,7 @@ describe.each(['identity', 'gzip', 'br', 'zstd'])('a stream in %s', (encoding) =
   });
 
   test('is whole if nothing ends it', async () => {
-    const bytes = await exchangeBytes(port, [
-      `GET /v1/contracts?format=ndjson HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
-        `Accept-Encoding: ${encoding}\r\nConnection: close\r\n\r\n`,
-    ]);
+    const bytes = await readToEnd(send(`Accept-Encoding: ${encoding}\r\nConnection: close\r\n`).resume());
     const [response] = parseResponses(bytes);
     expect(response?.headers.get('content-encoding')).toBe(encoding === 'identity' ? undefined : encoding);
     expect(response?.body.length).toBeGreaterThan(CONTRACTS * DESCRIPTION_BYTES);
@@ -175,7 +163,7 @@ test.each([
 ])('a client that cannot see a cut is refused a stream: %s %s', async (version, via) => {
   const get = async (query: string, headers = '') => {
     const head = `GET /v1/coops${query} ${version}\r\nHost: x\r\nConnection: close\r\n`;
-    const bytes = await exchangeBytes(port, [`${head}Authorization: Bearer ${key}\r\n${via}${headers}\r\n`]);
+    const bytes = await exchangeBytes(port(), [`${head}Authorization: Bearer ${key}\r\n${via}${headers}\r\n`]);
     return parseResponses(bytes)[0];
   };
   for (const refused of [

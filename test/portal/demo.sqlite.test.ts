@@ -1,6 +1,5 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { expect } from 'vitest';
+import { run } from '../../client/test/support/programs.ts';
 import { ensureDemoPartner } from '../../src/commands/serve/demo.ts';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { recordPage } from '../support/browser/browser.ts';
@@ -25,8 +24,7 @@ testWith('chromium', 'curl')("the first command of a demo's overview works when 
     await page.goto(`${site.origin}/docs`, { waitUntil: 'networkidle' });
     const button = page.locator('.start [data-code]').first();
     const command = (await button.getAttribute('data-code'))?.replaceAll('\u007F', '\n') ?? '';
-    const { stdout } = await promisify(execFile)('bash', ['-c', command]);
-    expect(JSON.parse(stdout)).toMatchObject({ data: [], meta: { next_cursor: null } });
+    expect(JSON.parse(await run('bash', ['-c', command]))).toMatchObject({ data: [], meta: { next_cursor: null } });
   });
 });
 

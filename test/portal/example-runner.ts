@@ -1,13 +1,10 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
+import { ROOT } from '../../client/test/support/programs.ts';
+import { runProgram, type Outcome } from '../commands/run-pds.ts';
 import type { Example } from './examples.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc');
 
 /** As strict as a careful partner's configuration. */
@@ -21,12 +18,6 @@ const COMPILER_OPTIONS = {
   types: ['node'],
 };
 
-export interface Ran {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
 /** A folder that runs examples as in a partner's project, with the client installed. */
 export interface ExampleProject {
   readonly directory: string;
@@ -35,9 +26,9 @@ export interface ExampleProject {
    *
    * @param name a folder to run it in again.
    */
-  run(example: Example, environment: Record<string, string>, times: number, name?: string): Promise<Ran>;
+  run(example: Example, environment: Record<string, string>, times: number, name?: string): Promise<Outcome>;
   /** Type-checks the examples. */
-  checkTypes(examples: readonly Example[]): Promise<Ran>;
+  checkTypes(examples: readonly Example[]): Promise<Outcome>;
   remove(): Promise<void>;
 }
 
@@ -49,7 +40,7 @@ export async function makeExampleProject(): Promise<ExampleProject> {
   await symlink(join(ROOT, 'node_modules/@types'), join(modules, '@types'));
   // Installed as published, so that no build output lands in the source folder.
   await cp(join(ROOT, 'client/package.json'), join(modules, 'partner-data-client/package.json'));
-  const built = await runProgram(directory, {}, [
+  const built = await runIn(directory, {}, [
     process.execPath,
     TSC,
     ...['-p', join(ROOT, 'client'), '--outDir', join(modules, 'partner-data-client/dist')],
@@ -63,8 +54,8 @@ export async function makeExampleProject(): Promise<ExampleProject> {
       const folder = join(directory, name);
       await mkdir(folder, { recursive: true });
       const command = await writeProgram(folder, { ...example, code: fill(example.code, environment) });
-      let ran = await runProgram(folder, environment, command);
-      for (let time = 1; time < times && ran.code === 0; time++) ran = await runProgram(folder, environment, command);
+      let ran = await runIn(folder, environment, command);
+      for (let time = 1; time < times && ran.code === 0; time++) ran = await runIn(folder, environment, command);
       return ran;
     },
     async checkTypes(examples) {
@@ -75,7 +66,7 @@ export async function makeExampleProject(): Promise<ExampleProject> {
         await writeFile(join(folder, `${index}.ts`), `${code}\nexport {};\n`);
       }
       await writeFile(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: COMPILER_OPTIONS }));
-      return runProgram(folder, {}, [process.execPath, TSC, '-p', folder]);
+      return runIn(folder, {}, [process.execPath, TSC, '-p', folder]);
     },
     remove: () => rm(directory, { recursive: true, force: true }),
   };
@@ -101,17 +92,5 @@ async function writeProgram(folder: string, { language, code }: Example): Promis
   return [program, file];
 }
 
-async function runProgram(
-  cwd: string,
-  environment: Record<string, string>,
-  [program = '', ...words]: readonly string[],
-): Promise<Ran> {
-  const env = { PATH: process.env['PATH'], PYTHONDONTWRITEBYTECODE: '1', ...environment };
-  const child = spawn(program, words, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], timeout: 60_000 });
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit') as Promise<[number | null]>,
-  ]);
-  return { code, stdout, stderr };
-}
+const runIn = (cwd: string, environment: Record<string, string>, command: readonly string[]): Promise<Outcome> =>
+  runProgram(command, { PYTHONDONTWRITEBYTECODE: '1', ...environment }, { cwd, timeout: 60_000 });

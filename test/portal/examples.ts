@@ -50,3 +50,11 @@ export function maskVolatile(text: string): string {
     .replaceAll(/W\/"[\w-]+"/g, '<entity tag>')
     .replaceAll(/r=\d+;t=\d+/g, 'r=<left>;t=<seconds>');
 }
+
+/** The lines of an output that are not empty, without the space around them. */
+export function linesOf(output: string): string[] {
+  return output
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+}

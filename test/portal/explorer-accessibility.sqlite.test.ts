@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { findViolationsOnAnyScreen, NO_VIOLATIONS } from '../support/browser/accessibility.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
+import { exploreForAllTests, giveKey, type Explorer } from './explorer-service.ts';
 
 const ADDRESSES = [
   '#/overview',
@@ -24,9 +24,7 @@ const ADDRESSES = [
   '#/nowhere',
 ];
 
-const explorable = new Explorable();
-beforeAll(() => explorable.start(), 120_000);
-afterAll(() => explorable.close());
+const explorable = exploreForAllTests();
 
 /** Presses Tab until an element with this name has the focus. */
 async function tabTo({ page }: Explorer, name: string): Promise<void> {

@@ -1,23 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { parse } from 'csv-parse/sync';
 import type { Download } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { beforeAll, describe, expect } from 'vitest';
 import { testWith } from '../support/installed-programs.ts';
 import { publishLines, supplier } from '../support/publishing.ts';
-import { Explorable, type Explorer } from './explorer-service.ts';
+import { exploreForAllTests, type Explorer } from './explorer-service.ts';
 
 const FORMULA = '=HYPERLINK("http://127.0.0.1/","pay")';
 
-const explorable = new Explorable();
+const explorable = exploreForAllTests();
 beforeAll(async () => {
-  await explorable.start();
-  if (!explorable.isStarted) return;
   await publishLines(explorable.service.database, {
     suppliers: [{ ...supplier('sup_formula'), name: FORMULA, certifications: [], city_service_ids: [] }],
   });
   await explorable.service.noticeChanges();
-}, 120_000);
-afterAll(() => explorable.close());
+});
 
 async function download({ page }: Explorer, button: string): Promise<{ name: string; text: string }> {
   const downloading: Promise<Download> = page.waitForEvent('download');
@@ -53,9 +50,7 @@ describe('the explorer', () => {
         (await explorer.page.locator(part).boundingBox())?.y ?? NaN;
       expect(await topOf('.download')).toBeLessThan(await topOf('.table-scroll'));
       const rowsOf = (text: string): string[][] => parse(text, { record_delimiter: '\r\n', bom: true });
-      const names = (text: string) => rowsOf(text).map(([id, name]) => [id, name]);
-      expect(names(asServed.text)).toContainEqual(['sup_formula', FORMULA]);
-      expect(names(altered.text)).toContainEqual(['sup_formula', `'${FORMULA}`]);
+      expect(rowsOf(asServed.text).map(([id, name]) => [id, name])).toContainEqual(['sup_formula', FORMULA]);
       expect(rowsOf(altered.text)).toEqual(
         rowsOf(asServed.text).map((row) => row.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell))),
       );
@@ -71,7 +66,6 @@ describe('the explorer', () => {
     page.on('download', (file) => files.push(file));
     await page.getByRole('button', { name: 'CSV for a spreadsheet' }).click();
     await page.getByText('No response.').waitFor();
-    await page.unroute('**/v1/coops?format=csv');
     const refusal = { error: { code: 'rate_limited', message: 'Too many requests.', request_id: 'req_x' } };
     await page.route('**/v1/coops?format=csv', (route) => route.fulfill({ status: 429, json: refusal }));
     await page.getByRole('button', { name: 'CSV for a spreadsheet' }).click();

@@ -1,15 +1,13 @@
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
 import { suspendPartner } from '../../src/access/partner-admin.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
+import { exploreForAllTests, giveKey, type Explorer } from './explorer-service.ts';
 
 /** Well-formed with a valid checksum, but unknown to a service that is not a demo. */
 const UNKNOWN_KEY = DEMO_KEY;
 
-const explorable = new Explorable();
-beforeAll(() => explorable.start(), 120_000);
-afterAll(() => explorable.close());
+const explorable = exploreForAllTests();
 
 const problemOf = ({ page }: Explorer): Promise<string> => page.locator('.problem').first().innerText();
 

@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
 import { INVENTED_LEAD_ENTITIES } from '../../sample/invented-subjects.ts';
 import { inventedSolicitations } from '../../sample/invented.ts';
 import { launchBrowser, recordPage, type PageRecord } from '../support/browser/browser.ts';
-import { findInstalled } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { contract, solicitation, supplier, withImportDirectory } from '../support/publishing.ts';
 import { startService, type TestService } from '../support/service.ts';
 
@@ -121,56 +121,35 @@ export async function giveKey({ page }: Explorer, key: string): Promise<void> {
   await page.getByRole('button', { name: 'Explore' }).click();
 }
 
-/**
- * A service and a browser to explore it. Without an installed browser nothing is started, since all tests are skipped.
- */
-export class Explorable {
-  #service: TestService | undefined;
-  #browser: Browser | undefined;
+/** A service and a browser to explore it, for all tests of a file. Vitest starts neither if it skips all of them. */
+export function exploreForAllTests() {
+  const service = forAllTests(startExplorable, 120_000);
+  const browser = forAllTests(launchBrowser);
+  const key = (partner: string): string => service.partner(partner).key;
 
-  async start(): Promise<void> {
-    if (findInstalled('chromium') === null) return;
-    this.#service = await startExplorable();
-    this.#browser = await launchBrowser();
-  }
-
-  get isStarted(): boolean {
-    return this.#service !== undefined;
-  }
-
-  get service(): TestService {
-    if (this.#service === undefined) throw new Error('the service was not started');
-    return this.#service;
-  }
-
-  key(partner: string): string {
-    return this.service.partner(partner).key;
-  }
+  /** What the service responds to a partner. */
+  const ask = async <Body>(path: string, partner = 'all'): Promise<Body> =>
+    JSON.parse((await service.get(path, { key: key(partner) })).body) as Body;
 
   /** Opens the explorer without a key, in a fresh browser context. */
-  async open(options: BrowserContextOptions = {}): Promise<Explorer> {
-    if (this.#browser === undefined) throw new Error('the browser was not started');
-    const page = await (await this.#browser.newContext(options)).newPage();
+  const open = async (options: BrowserContextOptions = {}): Promise<Explorer> => {
+    const page = await (await browser.newContext(options)).newPage();
     const record = recordPage(page);
-    await page.goto(`${this.service.url}/docs/explorer`);
+    await page.goto(`${service.url}/docs/explorer`);
     const settled = (): Promise<void> => page.locator('#explorer:not(:has([aria-busy=true])) .view h2').waitFor();
-    const open = async (address: string): Promise<void> => {
+    const openView = async (address: string): Promise<void> => {
       await page.evaluate(setAddress(address));
       await settled();
     };
-    return { page, record, open, settled };
-  }
+    return { page, record, open: openView, settled };
+  };
 
   /** Opens it with a partner's key. */
-  async explore(partner: string, options: BrowserContextOptions = {}): Promise<Explorer> {
-    const explorer = await this.open(options);
-    await giveKey(explorer, this.key(partner));
+  const explore = async (partner: string, options: BrowserContextOptions = {}): Promise<Explorer> => {
+    const explorer = await open(options);
+    await giveKey(explorer, key(partner));
     await explorer.settled();
     return explorer;
-  }
-
-  async close(): Promise<void> {
-    await this.#browser?.close();
-    await this.#service?.close();
-  }
+  };
+  return { service, key, ask, open, explore };
 }

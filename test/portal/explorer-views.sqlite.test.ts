@@ -1,46 +1,25 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
+import { describe, expect } from 'vitest';
 import { revokeKey } from '../../src/access/key-admin.ts';
+import { KINDS } from '../../src/kinds.ts';
 import { testWith } from '../support/installed-programs.ts';
-import { Explorable, giveKey, type Explorer } from './explorer-service.ts';
+import { exploreForAllTests, giveKey } from './explorer-service.ts';
 
 const DAY_MS = 86_400_000;
 
-const explorable = new Explorable();
-beforeAll(() => explorable.start(), 120_000);
-afterAll(() => explorable.close());
-
-/** Holds back the responses for these paths until the returned function is called. */
-async function holdBack({ page }: Explorer, paths: string): Promise<() => Promise<void>> {
-  const held: (() => Promise<void>)[] = [];
-  let isReleased = false;
-  await page.route(paths, async (route) => {
-    if (isReleased) await route.continue();
-    else held.push(() => route.continue());
-  });
-  return async () => {
-    isReleased = true;
-    await Promise.all(held.map((release) => release()));
-  };
-}
-
-async function ask(path: string): Promise<Record<string, string>> {
-  const { body } = await explorable.service.get(path, { key: explorable.key('all') });
-  return JSON.parse(body) as Record<string, string>;
-}
+const explorable = exploreForAllTests();
+const ask = (path: string) => explorable.ask<Record<string, string>>(path);
 
 describe('a view of the explorer', () => {
   testWith('chromium')('goes by the clock of the service, whatever that of the machine shows', async () => {
     const explorer = await explorable.open();
     const { page } = explorer;
     await page.clock.setFixedTime(Date.now() + 9 * DAY_MS);
-    await page.getByLabel('API key').fill(explorable.key('all'));
-    await page.getByRole('button', { name: 'Explore' }).click();
+    await giveKey(explorer, explorable.key('all'));
     await explorer.settled();
     const [from, to] = [0, 90].map((days) => new Date(Date.now() + days * DAY_MS).toISOString());
     const query = `status=open&closing_after=${from}&closing_before=${to}`;
-    const { body } = await explorable.service.get(`/v1/solicitations/count?${query}`, { key: explorable.key('all') });
-    const { total } = JSON.parse(body) as { total: number };
+    const { total = '' } = await ask(`/v1/solicitations/count?${query}`);
     await page.getByText(`${total} open solicitations close in the next 13 weeks`).waitFor();
     const first = page.locator('.chart tbody th').first();
     const day = new Date().toLocaleDateString('en-GB', { day: 'numeric', month: 'short', timeZone: 'UTC' });
@@ -62,7 +41,11 @@ describe('a view of the explorer', () => {
     const explorer = await explorable.explore('all');
     const { page } = explorer;
     await explorer.open('#/contracts');
-    const release = await holdBack(explorer, '**/v1/contracts?*');
+    const release = Promise.withResolvers<undefined>();
+    await page.route('**/v1/contracts?*', async (route) => {
+      await release.promise;
+      await route.continue();
+    });
     await page.locator('#filter-q').fill('fire');
     await page.locator('#filter-q').press('Enter');
     await page.locator('.view[aria-busy=true]').waitFor();
@@ -72,7 +55,7 @@ describe('a view of the explorer', () => {
     await page.keyboard.type('lost');
     expect(await page.locator('#filter-q').inputValue()).toBe('fire');
     await page.getByRole('button', { name: 'Forget the key' }).focus();
-    await release();
+    release.resolve(undefined);
     await explorer.settled();
     expect(await page.locator('#filter-q').inputValue()).toBe('fire');
     expect(await page.locator('button:focus').textContent()).toBe('Forget the key');
@@ -282,15 +265,7 @@ describe('a view of the explorer', () => {
 
   testWith('chromium')('is a list whose last column is not cut off at 1,280 pixels', async () => {
     const explorer = await explorable.explore('all', { viewport: { width: 1280, height: 900 } });
-    for (const view of [
-      'solicitations',
-      'contracts',
-      'suppliers',
-      'certifications',
-      'lead-entities',
-      'coops',
-      'city-services',
-    ]) {
+    for (const view of KINDS) {
       await explorer.open(`#/${view}`);
       const cutOff =
         "(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)(document.querySelector('.table-scroll'))";
@@ -344,8 +319,7 @@ describe('a view of the explorer', () => {
     const { page } = explorer;
     await page.getByRole('link', { name: 'Your key' }).click();
     await page.getByRole('heading', { name: 'Your key' }).waitFor();
-    const { body } = await explorable.service.get('/v1/key', { key: explorable.key('contracts-only') });
-    const key = JSON.parse(body) as { id: string; usage: unknown[] };
+    const key = await explorable.ask<{ id: string; usage: unknown[] }>('/v1/key', 'contracts-only');
     const facts = await page.locator('.facts').innerText();
     for (const fact of [key.id, 'contracts-only', 'never', 'everything', 'contracts']) expect(facts).toContain(fact);
     expect(await page.getByText(`requests with this key in ${key.usage.length} days`).count()).toBe(1);

@@ -1,21 +1,20 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import type { Locator } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect } from 'vitest';
-import { findInstalled, testWith } from '../support/installed-programs.ts';
+import { beforeAll, describe, expect } from 'vitest';
+import { run } from '../../client/test/support/programs.ts';
+import { dataOf } from '../support/client.ts';
+import { testWith } from '../support/installed-programs.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
-import { Explorable, giveKey, HOSTILE, type Explorer } from './explorer-service.ts';
+import { exploreForAllTests, giveKey, HOSTILE, type Explorer } from './explorer-service.ts';
 
 const MAX_PAGE_BYTES = 200_000;
 
-const explorable = new Explorable();
+const explorable = exploreForAllTests();
+const { ask } = explorable;
 let explorer: Explorer;
 
 beforeAll(async () => {
-  await explorable.start();
-  if (findInstalled('chromium') !== null) explorer = await explorable.explore('all');
-}, 120_000);
-afterAll(() => explorable.close());
+  explorer = await explorable.explore('all');
+});
 
 /** The parameters that the page offers by name, and the lists that the names come from. */
 const OFFERED = new Map([
@@ -28,11 +27,6 @@ const DATES = new Set(['updated_since', 'closing_after', 'closing_before']);
 
 interface Listed {
   data: Record<string, string>[];
-  meta: { next_cursor: string | null };
-}
-
-async function ask<Body>(path: string): Promise<Body> {
-  return JSON.parse((await explorable.service.get(path, { key: explorable.key('all') })).body) as Body;
 }
 
 /** A user types this into a field: a name, if the page offers names for it. */
@@ -174,9 +168,10 @@ describe('the explorer', () => {
     expect(await rowNames()).toHaveLength(total);
     await page.getByLabel('Sort this page by deadline').check();
     const now = Date.now();
-    const times = await page
-      .locator('.table-scroll td[data-label=Closes]')
-      .evaluateAll((cells) => (cells as unknown as Cell[]).map((cell) => cell.querySelector('time')?.dateTime ?? null));
+    const times = await page.evaluate<(string | null)[]>(
+      `[...document.querySelectorAll('.table-scroll td[data-label=Closes]')]
+        .map((cell) => cell.querySelector('time')?.dateTime ?? null)`,
+    );
     const [next, past, none] = [
       times.filter((time) => time !== null && Date.parse(time) >= now),
       times.filter((time) => time !== null && Date.parse(time) < now),
@@ -230,24 +225,17 @@ describe('the explorer', () => {
   });
 
   testWith('chromium')('pages forward and back, by its links and by those of the browser', async () => {
-    const pages: (string | undefined)[][] = [];
-    let cursor: string | null = '';
-    while (cursor !== null) {
-      const page: Listed = await ask<Listed>(`/v1/lead-entities?limit=25${cursor === '' ? '' : `&cursor=${cursor}`}`);
-      pages.push(page.data.map(({ name }) => name));
-      cursor = page.meta.next_cursor;
-    }
+    const responses = await explorable.service.listAllPages('/v1/lead-entities', explorable.key('all'), [25]);
+    const pages = responses.map((page) => dataOf(page).map(({ name }) => name));
     expect(pages).toHaveLength(4);
     const shows = (number: number): Promise<void> => expect.poll(rowNames).toEqual(pages[number - 1]);
     const follow = (name: string): Promise<void> => explorer.page.getByRole('link', { name }).click();
     await explorer.open('#/lead-entities');
     await shows(1);
-    await follow('Next page');
-    await shows(2);
-    await follow('Next page');
-    await shows(3);
-    await follow('Next page');
-    await shows(4);
+    for (const number of [2, 3, 4]) {
+      await follow('Next page');
+      await shows(number);
+    }
     expect(await explorer.page.getByText('page 4, the last').count()).toBe(1);
     expect(await explorer.page.getByRole('link', { name: 'Next page' }).count()).toBe(0);
     await explorer.page.reload();
@@ -293,9 +281,8 @@ describe('the explorer', () => {
         for (const command of commands) {
           expect(command).toContain('$PARTNER_DATA_KEY');
           expect(command).not.toContain(explorable.key('all'));
-          const { stdout } = await promisify(execFile)('sh', ['-c', `${command} -sS`], {
-            env: { PATH: process.env['PATH'], PARTNER_DATA_KEY: explorable.key('all') },
-          });
+          const env = { PARTNER_DATA_KEY: explorable.key('all') };
+          const stdout = await run('sh', ['-c', `${command} -sS`], { env });
           const lines = command.includes('format=ndjson') ? stdout.trim().split('\n') : [stdout];
           for (const line of lines) expect(JSON.parse(line), command).not.toHaveProperty('error');
         }
@@ -390,7 +377,3 @@ describe('the explorer', () => {
     expect(await page.locator('.requests summary').textContent()).toBe('The 8 requests behind this view');
   });
 });
-
-interface Cell {
-  querySelector: (part: string) => { readonly dateTime: string } | null;
-}

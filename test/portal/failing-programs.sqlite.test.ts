@@ -1,12 +1,14 @@
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { setPartner } from '../../src/access/partner-admin.ts';
+import { describe, expect, test } from 'vitest';
+import type { Outcome } from '../commands/run-pds.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
+import { newFolder } from '../support/new-folder.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 import { CuttingServer, type CutEnd, type Fault } from './cutting-server.ts';
-import { makeExampleProject, type ExampleProject, type Ran } from './example-runner.ts';
+import { makeExampleProject } from './example-runner.ts';
 import { listExamples, type Example } from './examples.ts';
 import { PAGE_FILES, readText, ROOT } from './site.ts';
 
@@ -81,31 +83,14 @@ const KEPT_CUTS = [
   cut('complete', 'within its meta'),
 ];
 
-let service: TestService;
-let project: ExampleProject;
-let environment: Record<string, string>;
-
-beforeAll(async () => {
-  const contracts = Array.from({ length: 120 }, (_, index) => ({ ...contract(`ctr_${index}`), name: 'Fire hose' }));
-  service = await startService({
-    catalog: { ...SMALL_CATALOG, contracts },
-    partners: [{ name: 'all', everything: true }],
-    clock: Date.now,
-  });
-  await setPartner(service.database, Date.now, 'all', { requestsPerMinute: 1_000_000 });
-  await service.noticeChanges();
-  project = await makeExampleProject();
-  environment = { ...(await shortenWaits(project.directory)), PARTNER_DATA_KEY: service.partner('all').key };
-}, 120_000);
-afterAll(async () => {
-  await project.remove();
-  await service.close();
-});
+const contracts = Array.from({ length: 120 }, (_, index) => ({ ...contract(`ctr_${index}`), name: 'Fire hose' }));
+const partners = [{ name: 'all', everything: true }];
+const service = serviceForAllTests({ catalog: { ...SMALL_CATALOG, contracts }, partners, clock: Date.now }, 120_000);
+const project = forAllTests(makeExampleProject, 120_000);
+const settings = await shortenWaits(newFolder());
 
 /** Settings with which programs wait little between attempts, and the command of the mirror. */
-async function shortenWaits(directory: string): Promise<Record<string, string>> {
-  const folder = join(directory, 'settings');
-  await mkdir(folder);
+async function shortenWaits(folder: string): Promise<Record<string, string>> {
   const files = {
     '.curlrc': 'retry-delay = 1\n',
     'sitecustomize.py': 'import time\nsleep = time.sleep\ntime.sleep = lambda seconds: sleep(seconds / 20)\n',
@@ -151,10 +136,12 @@ describe.concurrent.each(PROGRAMS.map((program) => [program.name, program] as co
   const needed = program.code.includes('pandas') ? 'pandas' : withoutPandas;
   testWith(needed)(
     `(${program.language}) fails loudly, and leaves what it keeps as it was`,
-    async ({ expect }) => {
+    async ({ expect, onTestFinished }) => {
       const server = await CuttingServer.start(service.url);
-      const run = () => project.run(program, { ...environment, PARTNER_DATA_URL: server.url }, 1, name);
-      const fails = async (what: string, fault: Fault | null): Promise<Ran> => {
+      onTestFinished(() => server.close());
+      const environment = { PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: service.partner('all').key };
+      const run = () => project.run(program, { ...settings, ...environment }, 1, name);
+      const fails = async (what: string, fault: Fault | null): Promise<Outcome> => {
         server.fault = fault;
         server.requests = 0;
         await mkdir(join(project.directory, name), { recursive: true });
@@ -172,36 +159,32 @@ describe.concurrent.each(PROGRAMS.map((program) => [program.name, program] as co
         const { code, stdout, stderr } = await run();
         expect(code, stdout + stderr).toBe(0);
       };
-      try {
-        const keepsFiles = KEEPS.test(program.code);
-        if (keepsFiles) {
-          await fails(...CLOSED);
-          await succeeds();
-          await publishLines(service.database, {
-            contracts: [{ id: `ctr_${PROGRAMS.indexOf(program)}`, deleted: true }],
-          });
-          await service.noticeChanges();
-        }
-        const printedCuts = program.language === 'sh' ? SHOWN_CUTS : PARSED_CUTS;
-        const cuts = keepsFiles ? KEPT_CUTS : printedCuts;
-        for (const [what, fault] of cuts) await fails(what, fault);
-        // The client's own tests have all errors; a program of the guides must not hide one.
-        const usesClient = program.code.includes('partner-data-client') && !keepsFiles;
-        for (const [what, fault, message] of usesClient ? STATUSES.slice(0, 1) : STATUSES) {
-          const { stdout, stderr } = await fails(what, fault);
-          expect(stdout + stderr, what).toMatch(message);
-          if (what === '401') expect(server.requests, 'attempts with a refused key').toBe(1);
-        }
-        await server.close();
-        await fails('a service that is down', null);
-        await server.open();
-        if (!keepsFiles) return;
-        const before = await readKept(name);
+      const keepsFiles = KEEPS.test(program.code);
+      if (keepsFiles) {
+        await fails(...CLOSED);
         await succeeds();
-        expect(await readKept(name)).not.toEqual(before);
-      } finally {
-        await server.close();
+        await publishLines(service.database, {
+          contracts: [{ id: `ctr_${PROGRAMS.indexOf(program)}`, deleted: true }],
+        });
+        await service.noticeChanges();
       }
+      const printedCuts = program.language === 'sh' ? SHOWN_CUTS : PARSED_CUTS;
+      const cuts = keepsFiles ? KEPT_CUTS : printedCuts;
+      for (const [what, fault] of cuts) await fails(what, fault);
+      // The client's own tests have all errors; a program of the guides must not hide one.
+      const usesClient = program.code.includes('partner-data-client') && !keepsFiles;
+      for (const [what, fault, message] of usesClient ? STATUSES.slice(0, 1) : STATUSES) {
+        const { stdout, stderr } = await fails(what, fault);
+        expect(stdout + stderr, what).toMatch(message);
+        if (what === '401') expect(server.requests, 'attempts with a refused key').toBe(1);
+      }
+      await server.close();
+      await fails('a service that is down', null);
+      await server.open();
+      if (!keepsFiles) return;
+      const before = await readKept(name);
+      await succeeds();
+      expect(await readKept(name)).not.toEqual(before);
     },
     240_000,
   );

@@ -93,27 +93,21 @@ for (const path of GUIDE_PATHS) {
   });
 }
 
-testWith('chromium')(
-  `every guide takes less than ${MAX_PAGE_BYTES} bytes on the wire the first time`,
-  async () => {
-    await withPage({}, async (page) => {
-      const network = await page.context().newCDPSession(page);
-      await network.send('Network.enable');
-      let bytes = 0;
-      network.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength));
-      for (const path of GUIDE_PATHS) {
-        await network.send('Network.clearBrowserCache');
-        bytes = 0;
-        await page.goto(`${site.origin}${path}`);
-        // The script of the search form, which a page loads once it is idle.
-        await page.locator('#starlight__search input').waitFor({ state: 'attached' });
-        expect(bytes, path).toBeGreaterThan(20_000);
-        expect(bytes, path).toBeLessThan(MAX_PAGE_BYTES);
-      }
-    });
-  },
-  60_000,
-);
+testPage(`every guide takes less than ${MAX_PAGE_BYTES} bytes on the wire the first time`, {}, async (page) => {
+  const network = await page.context().newCDPSession(page);
+  await network.send('Network.enable');
+  let bytes = 0;
+  network.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength));
+  for (const path of GUIDE_PATHS) {
+    await network.send('Network.clearBrowserCache');
+    bytes = 0;
+    await page.goto(`${site.origin}${path}`);
+    // The script of the search form, which a page loads once it is idle.
+    await page.locator('#starlight__search input').waitFor({ state: 'attached' });
+    expect(bytes, path).toBeGreaterThan(20_000);
+    expect(bytes, path).toBeLessThan(MAX_PAGE_BYTES);
+  }
+});
 
 /** Words that partners search for, and the section, or the page with any, that must be among the first results. */
 const SEARCHES: readonly [word: string, section: string][] = [

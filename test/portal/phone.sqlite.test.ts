@@ -33,7 +33,8 @@ testPage('on a phone each row of a wide table of errors is a card that shows all
   for (const path of GUIDE_PATHS.filter((path) => path.startsWith('/docs/errors'))) {
     await page.goto(`${site.origin}${path}`);
     for (const table of await page.getByRole('table').all()) {
-      expect(await table.evaluate((box) => (box as unknown as ScrollBox).scrollWidth), path).toBeLessThanOrEqual(390);
+      const width = await table.evaluate((box) => (box as unknown as { scrollWidth: number }).scrollWidth);
+      expect(width, path).toBeLessThanOrEqual(390);
       const titles = await table.getByRole('columnheader').allTextContents();
       // Two columns fit beside each other.
       if (titles.length < 3) continue;
@@ -48,7 +49,3 @@ testPage('on a phone each row of a wide table of errors is a card that shows all
   }
   expect(cards).toBeGreaterThan(1);
 });
-
-interface ScrollBox {
-  readonly scrollWidth: number;
-}

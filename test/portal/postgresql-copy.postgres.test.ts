@@ -1,16 +1,17 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { startCountingServer } from '../../client/test/support/faulty-server.ts';
 import { startProgram, type MirrorEnd } from '../../client/test/mirror/support/mirror-process.ts';
 import { setPartner } from '../../src/access/partner-admin.ts';
 import { databaseUrlOf } from '../commands/run-pds.ts';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { createEmptyDatabase } from '../support/database.ts';
 import { findInstalled, testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { contract, publishLines, solicitation, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 import { CuttingServer, type Fault } from './cutting-server.ts';
 import { listExamples } from './examples.ts';
 import { readText } from './site.ts';
@@ -30,25 +31,20 @@ const LISTS = {
 
 type Json = Readonly<Record<string, unknown>>;
 
-let service: TestService;
-let server: CuttingServer;
-let made: TestDatabase;
 let copy: pg.Client;
 const folder = newFolder();
 let environment: Record<string, string>;
 
+const contracts = Array.from({ length: 40 }, (_, index) => ({
+  ...contract(`ctr_${index}`),
+  name: 'Tab\t, "quoted" \\ & /slashes/ \u2028',
+}));
+const catalog = { ...SMALL_CATALOG, contracts, coops: [{ id: 'co_x', name: 'A & B \\ "C"' }] };
+const partners = [{ name: 'all', everything: true }];
+const service = serviceForAllTests({ engine: 'sqlite', catalog, partners, clock: Date.now });
+const server = forAllTests(() => CuttingServer.start(service.url));
+const made = forAllTests(createEmptyDatabase);
 beforeAll(async () => {
-  const contracts = Array.from({ length: 40 }, (_, index) => ({
-    ...contract(`ctr_${index}`),
-    name: 'Tab\t, "quoted" \\ & /slashes/ \u2028',
-  }));
-  const catalog = { ...SMALL_CATALOG, contracts, coops: [{ id: 'co_x', name: 'A & B \\ "C"' }] };
-  const partners = [{ name: 'all', everything: true }];
-  service = await startService({ engine: 'sqlite', catalog, partners, clock: Date.now });
-  await setPartner(service.database, Date.now, 'all', { requestsPerMinute: 1_000_000 });
-  await service.noticeChanges();
-  server = await CuttingServer.start(service.url);
-  made = await createEmptyDatabase();
   copy = new pg.Client({ connectionString: databaseUrlOf(made.config) });
   await copy.connect();
   const { hostname, port, username, password, pathname } = new URL(databaseUrlOf(made.config));
@@ -60,12 +56,8 @@ beforeAll(async () => {
   };
   await recordArguments(['curl', 'psql', 'sed']);
   expect(await run(CREATE)).toMatchObject({ code: 0, stderr: '' });
-}, 60_000);
-afterAll(async () => {
-  await copy.end();
-  await Promise.all([server.close(), made.drop()]);
-  await service.close();
 });
+afterAll(() => copy.end());
 
 /** Puts programs of these names first that write their arguments to a file. */
 async function recordArguments(names: readonly string[]): Promise<void> {
@@ -86,13 +78,12 @@ async function run(script: string, others: Record<string, string> = {}): Promise
 }
 
 async function readCopy(): Promise<Record<string, Map<string, Json>>> {
-  const read = async (table: string) => {
+  const found: Record<string, Map<string, Json>> = {};
+  for (const table of Object.keys(LISTS)) {
     const { rows } = await copy.query<{ id: string; record: Json }>(`select * from partner_data.${table}`);
-    return [table, new Map(rows.map(({ id, record }) => [id, record]))] as const;
-  };
-  const entries: (readonly [string, Map<string, Json>])[] = [];
-  for (const table of Object.keys(LISTS)) entries.push(await read(table));
-  return Object.fromEntries(entries);
+    found[table] = new Map(rows.map(({ id, record }) => [id, record]));
+  }
+  return found;
 }
 
 /** The records that the service shows, as the test reads them itself. */
@@ -212,7 +203,6 @@ describe('the copy in PostgreSQL', () => {
 
   testWith('curl', 'psql')('is read again by the next run if the service counts other records', async () => {
     const other = await startCountingServer();
-    onTestFinished(() => other.close());
     const follow = () => run(FOLLOW, { PARTNER_DATA_URL: other.url });
     await copy.query('update partner_data.state set watermark = null');
     other.wrong = 1;

@@ -2,47 +2,40 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { startPython } from '../../client/test/python/python-process.ts';
 import { startFaultyServer } from '../../client/test/support/faulty-server.ts';
 import type { MirrorEnd } from '../../client/test/mirror/support/mirror-process.ts';
 import { startMirrorHere } from '../../client/test/mirror/support/mirror-here.ts';
 import { testWith } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { publishLines, solicitation, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 import { CuttingServer } from './cutting-server.ts';
 import { listExamples } from './examples.ts';
 import { readText } from './site.ts';
 
 const [MAIL, CHAT, CALENDAR] = listExamples(readText('docs/partner-guide/recipes.md'));
 
-let service: TestService;
-let server: CuttingServer;
 const folder = newFolder();
+for (const [name, example] of Object.entries({ mail: MAIL, chat: CHAT, calendar: CALENDAR }))
+  await writeFile(join(folder, `recipe_${name}.py`), example?.code ?? '');
 
-beforeAll(async () => {
-  const titles = [
-    'Bridge; deck, north \\ south',
-    'Ünïcode bridge '.repeat(10).trim(),
-    'Bridge\u2028joint',
-    'Paving of roads',
-  ];
-  const solicitations = titles.map((title, index) => ({
-    ...solicitation(`sol_${index}`, index + 1),
-    title,
-    description: null,
-  }));
-  const partners = [{ name: 'all', everything: true }];
-  service = await startService({ catalog: { ...SMALL_CATALOG, solicitations }, partners, clock: Date.now });
-  server = await CuttingServer.start(service.url);
-  for (const [name, example] of Object.entries({ mail: MAIL, chat: CHAT, calendar: CALENDAR }))
-    await writeFile(join(folder, `recipe_${name}.py`), example?.code ?? '');
-});
-afterAll(async () => {
-  await server.close();
-  await service.close();
-});
+const titles = [
+  'Bridge; deck, north \\ south',
+  'Ünïcode bridge '.repeat(10).trim(),
+  'Bridge\u2028joint',
+  'Paving of roads',
+];
+const solicitations = titles.map((title, index) => ({
+  ...solicitation(`sol_${index}`, index + 1),
+  title,
+  description: null,
+}));
+const partners = [{ name: 'all', everything: true }];
+const service = serviceForAllTests({ catalog: { ...SMALL_CATALOG, solicitations }, partners, clock: Date.now });
+const server = forAllTests(() => CuttingServer.start(service.url));
 
 const environment = () => ({ PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: service.partner('all').key });
 
@@ -73,11 +66,10 @@ async function startMailServer(): Promise<{ port: number; mails: string[]; refus
         const part = received.slice(0, index);
         received = received.slice(index + end.length);
         if (isData) state.mails.push(part);
-        const begins = !isData && part.toUpperCase() === 'DATA';
-        isData = begins;
+        isData = !isData && part.toUpperCase() === 'DATA';
         const refusal = state.refuses && part.startsWith('mail') ? '550 no\r\n' : '250 ok\r\n';
         if (part.toUpperCase() === 'QUIT') socket.end('221 bye\r\n');
-        else socket.write(begins ? '354 go on\r\n' : refusal);
+        else socket.write(isData ? '354 go on\r\n' : refusal);
       }
     });
   });

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 export const ROOT = new URL('../../', import.meta.url);
 
-const SITE = new URL('portal/dist/', ROOT);
+/** The folder of the site as built. */
+export const SITE = new URL('portal/dist/', ROOT);
 
 /** The guides' files, relative to the project. */
 export const GUIDE_FILES: readonly string[] = readdirSync(new URL('docs/partner-guide', ROOT), {

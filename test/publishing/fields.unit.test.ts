@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { KINDS } from '../../src/kinds.ts';
 import { lineHash } from '../../src/publishing/read/lines.ts';
 import { completerOf, FIELDS, RECORD_SCHEMAS } from '../../src/publishing/read/record-schemas.ts';
@@ -20,29 +20,27 @@ function valuesOf(schema: ImportSchema): fc.Arbitrary<unknown> {
   return fc.record(Object.fromEntries(entries));
 }
 
-describe.each(KINDS)('%s', (kind) => {
+test.each(KINDS)('reading back what was rendered of %s gives the record', (kind) => {
   const fields: Fields = FIELDS[kind];
   const complete = completerOf(RECORD_SCHEMAS[kind]) as (value: unknown) => Record<string, unknown>;
   const renderParts = [fieldRenderer(fields, 'list'), fieldRenderer(fields, 'detail only')];
 
-  test('reading back what was rendered gives the record', () => {
-    fc.assert(
-      fc.property(valuesOf(RECORD_SCHEMAS[kind]).map(complete), (record) => {
-        const textOf = (to: string, key: string): string =>
-          JSON.stringify({ [to === 'certifications' ? 'abbreviation' : 'id']: key, name: '"id":"' });
-        const parts = renderParts.map((render) => render(record, textOf)).filter((part) => part !== '');
-        const read = readFields(fields, JSON.parse(`{${parts.join(',')}}`) as object);
-        // Columns have the other fields.
-        const elsewhere = Object.entries(fields).flatMap(([name, { served, isAdded }]) =>
-          (served === null || isAdded === true) && name in record ? [name] : [],
-        );
-        const others = Object.fromEntries(elsewhere.map((name) => [name, record[name]]));
-        expect(Object.keys(read).length + elsewhere.length).toBe(Object.keys(record).length);
-        expect(complete({ ...read, ...others })).toEqual(record);
-      }),
-      { numRuns: 50 },
-    );
-  });
+  fc.assert(
+    fc.property(valuesOf(RECORD_SCHEMAS[kind]).map(complete), (record) => {
+      const textOf = (to: string, key: string): string =>
+        JSON.stringify({ [to === 'certifications' ? 'abbreviation' : 'id']: key, name: '"id":"' });
+      const parts = renderParts.map((render) => render(record, textOf)).filter((part) => part !== '');
+      const read = readFields(fields, JSON.parse(`{${parts.join(',')}}`) as object);
+      // Columns have the other fields.
+      const elsewhere = Object.entries(fields).flatMap(([name, { served, isAdded }]) =>
+        (served === null || isAdded === true) && name in record ? [name] : [],
+      );
+      const others = Object.fromEntries(elsewhere.map((name) => [name, record[name]]));
+      expect(Object.keys(read).length + elsewhere.length).toBe(Object.keys(record).length);
+      expect(complete({ ...read, ...others })).toEqual(record);
+    }),
+    { numRuns: 50 },
+  );
 });
 
 test('ten thousand lines that differ have as many hashes, so that no change is taken for none', () => {

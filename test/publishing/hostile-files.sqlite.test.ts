@@ -13,14 +13,12 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { createGzip, gzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
+import { MAIN } from '../commands/run-pds.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { solicitation } from '../support/publishing.ts';
-
-const MAIN = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 
 /** The maximum memory of an import. Half of it is Node's own at start, and garbage not yet collected. */
 const MAX_MEMORY_MIB = 1_400;

@@ -1,13 +1,11 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { importDirectory } from '../../src/commands/actions/import.ts';
-import { diff } from '../../src/commands/actions/diff.ts';
+import { beforeEach, expect, test } from 'vitest';
 import { ConsentRequiredError } from '../../src/publishing/consent.ts';
 import { INDEXED_KINDS } from '../../src/kinds.ts';
 import { needsConsent, type Loss } from '../../src/publishing/losses.ts';
 import type { PublishOptions } from '../../src/publishing/publish.ts';
+import { callPds } from '../commands/call-pds.ts';
 import { databaseForEachTest } from '../support/database.ts';
 import { makePartner, readScope, type PartnerSetup } from '../support/partners.ts';
-import { printedBy } from '../support/printed.ts';
 import { OWNED_PARTNERS, ownedCatalogs, visibleIn } from '../support/records/owned-catalogs.ts';
 import { numberOfRuns } from '../support/runs.ts';
 import {
@@ -18,17 +16,9 @@ import {
   withImportDirectory,
   type ImportLines,
 } from '../support/publishing.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 
 const made = databaseForEachTest();
-beforeEach(async () => {
-  await publishLines(made.database, SMALL_CATALOG);
-  vi.stubEnv('PDS_DATABASE_URL', databaseUrlOf(made.config));
-});
-afterEach(() => {
-  vi.unstubAllEnvs();
-  process.exitCode = 0;
-});
+beforeEach(() => publishLines(made.database, SMALL_CATALOG));
 
 const partner = (setup: PartnerSetup) => makePartner(made.database, Date.now, setup);
 
@@ -141,21 +131,19 @@ test('pds diff and pds import name the partners, as text and as JSON, and --yes 
     { partner: 'acme', lead_entities: ['le_b'], coops: [], before: 3, kept: 0, sees_nothing: true, records },
   ];
   await withImportDirectory(RENAMED, async (directory) => {
-    const run = (command: typeof diff | typeof importDirectory, options: object, isJson = false) =>
-      printedBy((output) => command(output, directory, { replace: true, ...options }), isJson);
-    const { stderr: previewed } = await run(diff, {});
+    const run = (command: 'diff' | 'import', ...options: string[]) =>
+      callPds([command, directory, '--replace', ...options], made.settings);
+    const { stderr: previewed } = await run('diff');
     expect(previewed).toContain(warning);
     expect(previewed).toContain('\n1 partner loses access. The import asks for confirmation, or needs --yes\n');
     expect(previewed).toMatch(
       /\nSUPPLIERS +CONTRACTS +SOLICITATIONS +PARTNER THAT LOSES RECORDS\n-1 \+0 of 1 +-1 \+0 of 1 +-1 \+0 of 1 +acme\nNothing was written\.\n$/,
     );
-    expect(JSON.parse((await run(diff, {}, true)).stdout)).toMatchObject({ lost_access, losses: lost_access });
+    expect(JSON.parse((await run('diff', '--json')).stdout)).toMatchObject({ lost_access, losses: lost_access });
 
-    await expect(run(importDirectory, {})).rejects.toThrow(/^partner acme: .* add --yes$/m);
-    expect(JSON.parse((await run(importDirectory, { yes: true }, true)).stdout)).toMatchObject({
-      lost_access,
-      notes: [],
-    });
+    const asked = expect.stringMatching(/^partner acme: .* add --yes$/m) as string;
+    expect(await run('import')).toMatchObject({ code: 1, stderr: asked });
+    expect(JSON.parse((await run('import', '--yes', '--json')).stdout)).toMatchObject({ lost_access, notes: [] });
   });
 });
 

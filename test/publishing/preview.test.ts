@@ -1,45 +1,27 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { keyField, KINDS, type Kind } from '../../src/kinds.ts';
-import {
-  type ChangeSink,
-  type ChangeSort,
-  type FieldChange,
-  type RecordChange,
-} from '../../src/publishing/preview/record-changes.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { keyField, KINDS } from '../../src/kinds.ts';
+import type { ChangeSink, FieldChange, RecordChange } from '../../src/publishing/preview/record-changes.ts';
 import type { PublishOptions } from '../../src/publishing/publish.ts';
 import { completerOf, RECORD_SCHEMAS } from '../../src/publishing/read/record-schemas.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, databaseForAllTests, type TestDatabase } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
 import { generatedRecords, type GeneratedRecords } from '../support/records/generated-records.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
-/** Holds up to `limit` changes of each kind and sort. */
-class HeldChanges implements ChangeSink {
-  readonly changes: RecordChange[] = [];
-  readonly #limit: number;
-
-  constructor(limit = Infinity) {
-    this.#limit = limit;
-  }
-
-  room(kind: Kind, sort: ChangeSort): number {
-    return this.#limit - this.changes.filter((held) => held.kind === kind && held.change === sort).length;
-  }
-
-  add(change: RecordChange): void {
-    this.changes.push(change);
-  }
-}
-
+/** The report of a preview, and up to `limit` changes of each kind and sort. */
 async function previewLines(
   { database }: TestDatabase,
   files: ImportLines,
-  { limit, ...options }: Partial<PublishOptions> & { limit?: number } = {},
+  { limit = Infinity, ...options }: Partial<PublishOptions> & { limit?: number } = {},
 ) {
-  const held = new HeldChanges(limit);
-  const report = await publishLines(database, files, { ...options, dryRun: true, changes: held });
-  return { report, changes: held.changes };
+  const changes: RecordChange[] = [];
+  const sink: ChangeSink = {
+    room: (kind, sort) => limit - changes.filter((held) => held.kind === kind && held.change === sort).length,
+    add: (change) => void changes.push(change),
+  };
+  const report = await publishLines(database, files, { ...options, dryRun: true, changes: sink });
+  return { report, changes };
 }
 
 type Records = Map<string, Record<string, unknown>>;
@@ -56,16 +38,12 @@ function completed(records: GeneratedRecords): Records {
   );
 }
 
-/** The steps of a path: `documents[2].name` → `documents`, `2`, `name`. */
-function stepsOf(field: string): string[] {
-  return field.split(/[.[\]]+/).filter((step) => step !== '');
-}
-
 /** The record with its fields set to `after`, or set back to `before`. */
 function applyFields(record: object, fields: readonly FieldChange[], to: 'before' | 'after'): object {
   const changed = structuredClone(record);
   for (const change of fields) {
-    const steps = stepsOf(change.field);
+    // `documents[2].name` → `documents`, `2`, `name`.
+    const steps = change.field.split(/[.[\]]+/).filter((step) => step !== '');
     const last = steps.pop() ?? '';
     const holder = steps.reduce<Record<string, unknown>>(
       (inner, step) => inner[step] as Record<string, unknown>,
@@ -95,12 +73,8 @@ describe('a preview of an import', { timeout: 120_000 }, () => {
   const LEAVES: readonly string[] = ['contracts', 'solicitations'];
   const stored = generatedRecords(1);
   for (const kind of LEAVES) stored[kind] = stored[kind]?.slice(20) ?? [];
-  let made: TestDatabase;
-  beforeAll(async () => {
-    made = await createTestDatabase();
-    await publishLines(made.database, stored);
-  });
-  afterAll(() => made.drop());
+  const made = databaseForAllTests();
+  beforeAll(() => publishLines(made.database, stored));
 
   /** All records of `stored` as they are or as generated from another seed, and of the leaves any. */
   const imported = fc
@@ -146,12 +120,8 @@ describe('a preview of an import', { timeout: 120_000 }, () => {
 });
 
 describe('a preview', () => {
-  let made: TestDatabase;
-  beforeAll(async () => {
-    made = await createTestDatabase();
-    await publishLines(made.database, SMALL_CATALOG);
-  });
-  afterAll(() => made.drop());
+  const made = databaseForAllTests();
+  beforeAll(() => publishLines(made.database, SMALL_CATALOG));
 
   test('names fields by their path, and shows a list of ids as one value', async () => {
     const { solicitations, contracts } = SMALL_CATALOG;

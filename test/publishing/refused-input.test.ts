@@ -3,13 +3,13 @@ import { gzipSync } from 'node:zlib';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ImportRefusedError, type ReportedProblem } from '../../src/publishing/problems.ts';
 import { publish } from '../../src/publishing/publish.ts';
 import { listSources, type Source } from '../../src/publishing/read/source.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { newFolder } from '../support/new-folder.ts';
-import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
+import { contract, publishLines, refusalOf, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
+import { publishedText } from '../support/stored-catalog.ts';
 import { REFUSED_LINES } from './refused-lines.ts';
 
 let before: string;
@@ -17,32 +17,12 @@ let before: string;
 const made = databaseForAllTests();
 beforeAll(async () => {
   await publishLines(made.database, SMALL_CATALOG);
-  before = await contents();
+  before = await publishedText(made.database);
 });
 
-/** All published rows, as text. */
-async function contents(): Promise<string> {
-  const { kysely } = made.database;
-  const rows = await Promise.all(
-    (['releases', 'lead_entities', 'certifications', 'suppliers', 'contracts', 'solicitations'] as const).map((table) =>
-      kysely.selectFrom(`catalog.${table}`).selectAll().execute(),
-    ),
-  );
-  return JSON.stringify(rows);
-}
-
-async function problemsOf(files: ImportLines): Promise<readonly ReportedProblem[]> {
-  return (await refusalOf(files)).problems;
-}
-
-async function refusalOf(files: ImportLines): Promise<ImportRefusedError> {
-  const refusal: unknown = await publishLines(made.database, files).then(
-    () => null,
-    (error: unknown) => error,
-  );
-  if (!(refusal instanceof ImportRefusedError)) throw new Error('the import was not refused', { cause: refusal });
-  return refusal;
-}
+const refusalFor = async (files: ImportLines) =>
+  (await refusalOf(publishLines(made.database, files))) ?? expect.fail('the import was not refused');
+const problemsOf = async (files: ImportLines) => (await refusalFor(files)).problems;
 
 describe('an import is refused with file, line, field and reason, and writes nothing, for', () => {
   test.each(REFUSED_LINES)('%s', async (_case, files, field, reason, line = 1) => {
@@ -50,7 +30,7 @@ describe('an import is refused with file, line, field and reason, and writes not
     expect(problem).toMatchObject({ file: `${Object.keys(files)[0]}.ndjson`, line, field });
     expect(problem?.reason).toMatch(reason);
     expect(others.length).toBeLessThan(2);
-    expect(await contents()).toBe(before);
+    expect(await publishedText(made.database)).toBe(before);
   });
 });
 
@@ -79,7 +59,7 @@ test('stops after a hundred different problems', async () => {
 
 test('reports an invalid value of many lines once, with the first value as an example', async () => {
   const suppliers = Array.from({ length: 300 }, (_, i) => ({ ...supplier(`sup_${i}`), states_served: `PA${i}` }));
-  const refusal = await refusalOf({ suppliers });
+  const refusal = await refusalFor({ suppliers });
   expect(refusal.problems).toEqual([
     {
       ...{ file: 'suppliers.ndjson', line: 1, field: 'states_served', count: 300, lines: [1, 2, 3, 4, 5] },
@@ -92,7 +72,7 @@ test('reports an invalid value of many lines once, with the first value as an ex
 });
 
 test('reports different invalid items of one list once, with their line', async () => {
-  const { message } = await refusalOf({ suppliers: [{ ...supplier('sup_1'), states_served: ['YY', 'PA', 'ZZ'] }] });
+  const { message } = await refusalFor({ suppliers: [{ ...supplier('sup_1'), states_served: ['YY', 'PA', 'ZZ'] }] });
   expect(message).toBe(
     'suppliers.ndjson:1: states_served[]: must be a USPS two-letter state code in capitals; found "YY" and others',
   );
@@ -104,7 +84,7 @@ test('reports equal problems of many lines once, with their number and the first
     ...supplier(`sup_${i}`),
     states_served,
   }));
-  const refusal = await refusalOf({ coops, suppliers });
+  const refusal = await refusalFor({ coops, suppliers });
   const [missing, state, ...others] = refusal.problems;
   expect(missing).toEqual({
     ...{ file: 'coops.ndjson', line: 5, field: 'name', reason: 'is missing' },
@@ -124,7 +104,7 @@ test.each([
   ['a file that is not gzip despite its name', Buffer.from('{"id":"co_1","name":"X"}\n')],
 ])('refuses %s, and writes nothing', async (_case, bytes) => {
   await expect(withFiles({ 'coops.ndjson.gz': bytes }, publishFrom)).rejects.toThrow(/coops.ndjson.gz: cannot be read/);
-  expect(await contents()).toBe(before);
+  expect(await publishedText(made.database)).toBe(before);
 });
 
 test('refuses a directory that does not exist, is empty, or has two files of one kind', async () => {
@@ -157,7 +137,7 @@ describe('a file of another format is reported once, with its format and a comma
     ['an archive without the ending .gz', gzipSync(RECORD), /is packed as gzip; .* coops.ndjson.gz/],
   ])('%s', async (_case, content, hint) => {
     const lines = typeof content === 'string' ? content.split('\n') : [content];
-    const { message } = await refusalOf({ coops: lines, suppliers: [{ ...supplier('sup_1'), name: '' }] });
+    const { message } = await refusalFor({ coops: lines, suppliers: [{ ...supplier('sup_1'), name: '' }] });
     expect(message.split('\n')).toEqual([expect.stringMatching(hint)]);
   });
 

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { ImportRefusedError, type Problem } from '../../src/publishing/problems.ts';
 import { MAX_LINE_BYTES } from '../../src/publishing/read/record-schemas.ts';
 import { MAX_CONTRACT_BYTES } from '../../src/publishing/write/render-row.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import {
   contract,
   publishLines,
+  refusalOf,
   SMALL_CATALOG,
   solicitation,
   supplier,
@@ -17,15 +17,7 @@ const made = databaseForAllTests();
 beforeAll(() => publishLines(made.database, SMALL_CATALOG));
 
 /** The problems reported for these lines. */
-async function problemsOf(files: ImportLines): Promise<readonly Problem[]> {
-  try {
-    await publishLines(made.database, files);
-  } catch (error) {
-    if (error instanceof ImportRefusedError) return error.problems;
-    throw error;
-  }
-  return [];
-}
+const problemsOf = async (files: ImportLines) => (await refusalOf(publishLines(made.database, files)))?.problems ?? [];
 
 /** A line of exactly this many UTF-8 bytes, by padding a field. */
 function lineOf(bytes: number, record: object, field: string): string {

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished } from 'vitest';
 import { redisNamespace, type RedisRateLimiter } from '../../src/rate-limiting/redis-rate-limiter.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { forAllTests } from '../support/lifetimes.ts';
@@ -15,13 +15,11 @@ beforeAll(() => {
 });
 afterAll(() => client.disconnect());
 
-const closings: (() => void)[] = [];
 beforeEach(() => client.flushall());
-afterEach(() => closings.splice(0).forEach((close) => close()));
 
 async function start(options: Parameters<typeof startRedisLimiter>[1] = {}): Promise<RedisRateLimiter> {
   const { limiter, close } = await startRedisLimiter(redis.url, options);
-  closings.push(close);
+  onTestFinished(close);
   return limiter;
 }
 

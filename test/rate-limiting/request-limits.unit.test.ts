@@ -29,18 +29,16 @@ test('refused requests are counted by partner, and failed authentications by out
   expect(limits.failures).toEqual({ refused: FAILURES_PER_MINUTE, limited: 3 });
 });
 
-describe('the network of an address', () => {
-  test.each([
-    ['192.0.2.7', '192.0.2.7'],
-    ['::ffff:192.0.2.7', '192.0.2.7'],
-    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
-    ['2001:DB8:1:2::9', '2001:db8:1:2::/64'],
-    ['2001:db8::9', '2001:db8:0:0::/64'],
-    ['::1', '0:0:0:0::/64'],
-    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
-    ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
-    ['unknown', 'unknown'],
-  ])('of %s is %s', (address, network) => {
-    expect(networkOf(address)).toBe(network);
-  });
+test.each([
+  ['192.0.2.7', '192.0.2.7'],
+  ['::ffff:192.0.2.7', '192.0.2.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:DB8:1:2::9', '2001:db8:1:2::/64'],
+  ['2001:db8::9', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+  ['64:ff9b::192.0.2.7', '64:ff9b:0:0::/64'],
+  ['unknown', 'unknown'],
+])('the network of %s is %s', (address, network) => {
+  expect(networkOf(address)).toBe(network);
 });

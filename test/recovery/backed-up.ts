@@ -8,8 +8,7 @@ import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { createSqliteFiles, type SqliteFiles } from '../support/sqlite-files.ts';
 
 /** A SQLite database with two partners, `acme` and `bolt`, and a folder for its backup. */
-export interface BackedUp {
-  readonly files: SqliteFiles;
+export interface BackedUp extends SqliteFiles {
   /** The backup's folder. */
   readonly target: string;
   readonly backUp: () => Promise<unknown>;
@@ -27,7 +26,8 @@ export async function createBackedUp(): Promise<BackedUp> {
     await grant(database, Date.now, 'bolt', { everything: false, leadEntities: ['le_a', 'le_b'], coops: ['co_x'] });
   });
   return {
-    ...{ files, target },
+    ...files,
+    target,
     backUp: () => backup(files.path, target, { clock: Date.now, version: 'test' }),
     restore: (...options) => runPds(['restore', target, '--yes', '--json', ...options], files.settings),
   };

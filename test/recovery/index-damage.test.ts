@@ -1,11 +1,11 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { checkWholeIndex } from '../../src/checks/contents.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
 import { verifySample, type IndexFault } from '../../src/checks/verify-index.ts';
 import { reindex } from '../../src/recovery/recover.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { createTestDatabase, databaseForEachTest } from '../support/database.ts';
 import { publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 import { BLOCKS, CATALOG, described, execute, faultsOf, setPosition } from './indexed-catalog.ts';
@@ -119,12 +119,8 @@ const DAMAGES: readonly Damage[] = [
 ];
 
 describe('index damage is detected, and repaired from the stored records', () => {
-  let made: TestDatabase;
-  beforeEach(async () => {
-    made = await createTestDatabase();
-    await publishLines(made.database, CATALOG, BLOCKS);
-  });
-  afterEach(() => made.drop());
+  const made = databaseForEachTest();
+  beforeEach(() => publishLines(made.database, CATALOG, BLOCKS));
 
   test.each(DAMAGES)('$name', async ({ damage, found, example }) => {
     const { database } = made;

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { openForCommands } from '../../src/database/open.ts';
 import { rebuildIndex } from '../../src/index/write/rebuild-index.ts';
 import { BLOCK_SIZE } from '../../src/index/position-set.ts';
@@ -8,17 +8,17 @@ import { reindex } from '../../src/recovery/recover.ts';
 import { runCheck } from '../commands/check-contract.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { runPdsSignalled } from '../commands/run-pds.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { idsOf, nextCursorOf } from '../support/client.ts';
+import { createTestDatabase, databaseForEachTest } from '../support/database.ts';
 import { interrupted, Interruption } from '../support/process/interruption.ts';
-import { publishLines, solicitation, withImportDirectory } from '../support/publishing.ts';
+import { publishLines, solicitation } from '../support/publishing.ts';
 import { startService } from '../support/service.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 import { BLOCKS, CATALOG, contentsOf, described, execute, faultsOf, numbered, setPosition } from './indexed-catalog.ts';
 
 describe('a sound index', () => {
-  let made: TestDatabase;
+  const made = databaseForEachTest();
   beforeEach(async () => {
-    made = await createTestDatabase();
     await publishLines(made.database, CATALOG, BLOCKS);
     // Changes, removals and insertions keep the index as consistent as a first import does.
     await publishLines(
@@ -32,7 +32,6 @@ describe('a sound index', () => {
       { ...BLOCKS, replace: true, allowRemovals: true },
     );
   });
-  afterEach(() => made.drop());
 
   test('passes the full and the sampled check, and is the same after a rebuild', async () => {
     const { database } = made;
@@ -73,16 +72,10 @@ describe('a sound index', () => {
       description: 'Words. '.repeat(200),
     }));
     await publishLines(database, { solicitations: many });
-    const rows = async (): Promise<unknown> =>
-      (
-        await sql`select block, term, bits from catalog.solicitations_index order by block, term`.execute(
-          database.kysely,
-        )
-      ).rows;
-    const before = await rows();
+    const before = await contentsOf(database);
     await execute(database, `update catalog.solicitations set document = '{' where id = 'many_1000'`);
     await expect(reindex(database, { clock: Date.now })).rejects.toThrow(SyntaxError);
-    expect(await rows()).toEqual(before);
+    expect(await contentsOf(database)).toBe(before);
   });
 
   test('is checked on one snapshot, so a concurrent change is no false alarm', async () => {
@@ -109,14 +102,8 @@ describe('a sound index', () => {
 });
 
 describe('commands', () => {
-  let made: TestDatabase;
-  let settings: Record<string, string>;
-  beforeEach(async () => {
-    made = await createTestDatabase();
-    settings = made.settings;
-    await publishLines(made.database, CATALOG, BLOCKS);
-  });
-  afterEach(() => made.drop());
+  const made = databaseForEachTest();
+  beforeEach(() => publishLines(made.database, CATALOG, BLOCKS));
 
   const actions = async (): Promise<{ action: string; details: string }[]> =>
     made.database.kysely.selectFrom('access.audit').select(['action', 'details']).orderBy('id').execute();
@@ -127,23 +114,23 @@ describe('commands', () => {
       sql`insert into catalog.contracts_index (block, term, bits)
         values (0, ${'\u001b[2Jzebra\u202e'}, ${Buffer.from([0, 0])})`.execute(kysely),
     );
-    const sampled = await runCheck({ settings });
+    const sampled = await runCheck({ settings: made.settings });
     expect(sampled.troubles.join('\n')).toMatch(
       /^fail\|index: the index of solicitations has \d+ missing terms \(first: "/m,
     );
-    const { code, stdout } = await callPds(['check', '--full'], settings);
+    const { code, stdout } = await callPds(['check', '--full'], made.settings);
     expect(code).toBe(1);
     expect(stdout).toMatch(
       /^FAIL {2}index: the index of contracts has 1 superfluous term \("\\u001b\[2Jzebra\\u202e" in block 0\)$/m,
     );
     expect(stdout).toMatch(/→ run "pds reindex"/);
 
-    const { code: rebuilt, stderr } = await callPds(['reindex'], settings);
+    const { code: rebuilt, stderr } = await callPds(['reindex'], made.settings);
     expect(rebuilt).toBe(0);
     expect(stderr).toMatch(
       /^Rebuilt the index of 30 suppliers, 30 contracts, 30 solicitations at .*\. No record changed\.$/m,
     );
-    expect((await callPds(['check', '--full'], settings)).stdout).toMatch(
+    expect((await callPds(['check', '--full'], made.settings)).stdout).toMatch(
       /^ok {4}index: all of it matches .*90 records/m,
     );
     const recorded = (await actions()).filter(({ action }) => action === 'reindex');
@@ -156,34 +143,29 @@ describe('commands', () => {
     await setPosition(made.database, 'sol_20', 9 * BLOCK_SIZE);
     const before = [await contentsOf(made.database), await actions()];
     const interruption = { signal: 'SIGINT', statement: 'delete from "catalog"."solicitations_index"' } as const;
-    const { code, stderr } = await runPdsSignalled(['reindex'], settings, interruption);
+    const { code, stderr } = await runPdsSignalled(['reindex'], made.settings, interruption);
     expect({ code, stderr }).toMatchObject({ code: 130, stderr: 'Interrupted; nothing was changed.\n' });
     expect([await contentsOf(made.database), await actions()]).toEqual(before);
   });
 
   test('an interrupted pds check --full reports that it did not finish', async () => {
     const interruption = { signal: 'SIGTERM', statement: 'from catalog.index_blocks' } as const;
-    const { code, stderr } = await runPdsSignalled(['check', '--full'], settings, interruption);
+    const { code, stderr } = await runPdsSignalled(['check', '--full'], made.settings, interruption);
     expect({ code, stderr }).toMatchObject({ code: 143, stderr: expect.stringContaining('Interrupted: ') as string });
   });
 });
 
 test('a server shows every record within a second of a reindex, and cursors and watermarks stay valid', async () => {
-  await using service = await withImportDirectory(CATALOG, (directory) =>
-    startService({ directories: [directory], clock: Date.now, partners: [{ name: 'all', everything: true }] }),
-  );
+  const partners = [{ name: 'all', everything: true }];
+  await using service = await startService({ catalog: CATALOG, clock: Date.now, partners });
   const { database } = service;
   const { key } = service.partner('all');
   const visible = CATALOG.solicitations.filter(({ status }) => status !== 'draft').map(({ id }) => id);
-  const list = async (query = 'limit=100'): Promise<{ ids: string[]; next: string; watermark: string }> => {
-    const { status, body, headers } = await service.get(`/v1/solicitations?${query}`, { key });
-    expect({ status, body }).toMatchObject({ status: 200 });
-    const { data, meta } = JSON.parse(body) as { data: { id: string }[]; meta: { next_cursor: string | null } };
-    return {
-      ids: data.map(({ id }) => id),
-      next: meta.next_cursor ?? '',
-      watermark: String(headers['x-sync-watermark']),
-    };
+  const list = async (query = 'limit=100') => {
+    const response = await service.get(`/v1/solicitations?${query}`, { key });
+    expect(response.status, response.body).toBe(200);
+    const watermark = String(response.headers['x-sync-watermark']);
+    return { ids: idsOf(response), next: nextCursorOf(response), watermark };
   };
   // Without a checksum, as version 1.2 wrote it, the wrong set is served.
   await changeStored(database, ({ kysely }) =>

@@ -2,31 +2,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
-import { createClient, type Client } from '../support/client.ts';
+import type { Client } from '../support/client.ts';
 import { databaseForEachTest, onServer } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
+import { databaseUrl } from '../support/postgres.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { startServingOf, type Serving } from '../support/serving-process.ts';
-import { startTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
+import { startServingOf } from '../support/serving-process.ts';
+import { startTcpProxy } from '../support/network/tcp-proxy.ts';
 import { change, makeLostChanges, makeOtherChanges } from './lost-changes.ts';
 
 /** A database on this run's server, reached directly and through the proxy. */
 let name: string;
-let proxy: TcpProxy;
-let serving: Serving | null;
-let client: Client | null;
 let key: string;
 let revokedKey: string;
 
 /** The URL of another database on the same server. */
-function urlOf(database: string, port?: number): string {
-  const url = new URL(databaseUrlOf(made.config));
-  url.pathname = `/${database}`;
-  if (port !== undefined) url.port = String(port);
-  return url.href;
-}
+const urlOf = (database: string): string => databaseUrl(databaseUrlOf(made.config), database);
 
 const made = databaseForEachTest();
+const proxy = forEachTest(() => startTcpProxy({ port: Number(new URL(databaseUrlOf(made.config)).port) }));
 beforeEach(async () => {
   name = new URL(databaseUrlOf(made.config)).pathname.slice(1);
   await publishLines(made.database, SMALL_CATALOG);
@@ -34,27 +29,17 @@ beforeEach(async () => {
   ({ key: revokedKey } = await issueKey(made.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null }));
   await made.database.close();
   await onServer(`create database ${name}_other template ${name}`);
-  serving = null;
-  client = null;
-  proxy = await startTcpProxy({ port: Number(new URL(urlOf(name)).port) });
 });
 afterEach(async () => {
-  client?.close();
-  serving?.kill('SIGKILL');
-  await serving?.closed;
-  await proxy.close();
   for (const database of ['lost', 'other', 'replica'])
     await onServer(`drop database if exists ${name}_${database} with (force)`);
 });
+const opened = forEachTest(() => new AsyncDisposableStack());
 
-async function serve(replicaUrl: string): Promise<Client> {
-  serving = startServingOf(MAIN, {
-    PDS_DATABASE_URL: urlOf(name, proxy.port),
-    PDS_REPLICA_URL: replicaUrl,
-    PDS_ADMIN_PORT: '0',
-  });
-  client = createClient(`http://127.0.0.1:${await serving.port()}`);
-  return client;
+function serve(replicaUrl: string): Promise<Client> {
+  const { href: url } = Object.assign(new URL(urlOf(name)), { port: String(proxy.port) });
+  const settings = { PDS_DATABASE_URL: url, PDS_REPLICA_URL: replicaUrl, PDS_ADMIN_PORT: '0' };
+  return opened.use(startServingOf(MAIN, settings)).client();
 }
 
 /** Replaces the served database by the other one, with no connection open. */

@@ -3,29 +3,20 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, getPartner } from '../../src/access/partner-admin.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { runPds } from '../commands/run-pds.ts';
-import { createClient } from '../support/client.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { publishLines, solicitation } from '../support/publishing.ts';
 import { startServing } from '../support/serving-process.ts';
-import type { SqliteFiles } from '../support/sqlite-files.ts';
-import { cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+import { cityNames, createBackedUp, renameCity } from './backed-up.ts';
 
 const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 
-let files: SqliteFiles;
-let target: string;
-let backUp: BackedUp['backUp'];
-let restore: BackedUp['restore'];
-
-beforeEach(async () => {
-  ({ files, target, backUp, restore } = await createBackedUp());
-});
-afterEach(() => files.remove());
+const files = forEachTest(createBackedUp);
 
 /** All files of the database and their contents. */
 const contents = (): Map<string, string> =>
@@ -38,39 +29,34 @@ const contents = (): Map<string, string> =>
 describe('pds restore', { timeout: 120_000 }, () => {
   test('fails while a server or command has the database open, and changes nothing', async () => {
     const key = await files.use(async (database) => (await issueKey(database, Date.now, 'acme', TEST_KEY)).key);
-    await backUp();
+    await files.backUp();
     await files.use((database) => renameCity(database, 'Renamed since'));
-    const serving = startServing({ engine: 'sqlite', path: files.path });
-    const client = createClient(`http://127.0.0.1:${await serving.port()}`);
-    try {
-      const refused = await restore('--access');
-      expect(refused.code).toBe(1);
-      expect(refused.stderr).toContain('is open in another process: stop all servers');
-      const { status, body } = await client.get('/v1/lead-entities', { key });
-      expect(status).toBe(200);
-      expect(body).toContain('Renamed since');
-    } finally {
-      client.close();
-      serving.kill('SIGTERM');
-      await serving.exited;
-    }
+    await using serving = startServing({ engine: 'sqlite', path: files.path });
+    const { get } = await serving.client();
+    const refused = await files.restore('--access');
+    expect(refused.code).toBe(1);
+    expect(refused.stderr).toContain('is open in another process: stop all servers');
+    const { status, body } = await get('/v1/lead-entities', { key });
+    expect(status).toBe(200);
+    expect(body).toContain('Renamed since');
+    await serving.close();
     await files.use(async (database) => {
-      expect((await restore('--access')).code).toBe(1);
+      expect((await files.restore('--access')).code).toBe(1);
       expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']);
     });
-    expect((await restore('--access')).code).toBe(0);
+    expect((await files.restore('--access')).code).toBe(0);
   });
 
   test.each([
-    ['that is none', () => rmSync(join(target, 'backup.json')), /has no backup.json/],
-    ['that lacks a file', () => rmSync(join(target, 'access.sqlite')), /is missing: the backup is incomplete/],
-    ['that was cut short', () => truncateSync(join(target, 'catalog.sqlite'), 8192), /has 8192 bytes instead of/],
+    ['that is none', () => rmSync(join(files.target, 'backup.json')), /has no backup.json/],
+    ['that lacks a file', () => rmSync(join(files.target, 'access.sqlite')), /is missing: the backup is incomplete/],
+    ['that was cut short', () => truncateSync(join(files.target, 'catalog.sqlite'), 8192), /has 8192 bytes instead of/],
     [
       'in which a bit has changed',
       () => {
-        const bytes = readFileSync(join(target, 'catalog.sqlite'));
+        const bytes = readFileSync(join(files.target, 'catalog.sqlite'));
         bytes.writeUInt8(bytes.readUInt8(20_000) ^ 1, 20_000);
-        writeFileSync(join(target, 'catalog.sqlite'), bytes);
+        writeFileSync(join(files.target, 'catalog.sqlite'), bytes);
       },
       /its SHA-256 differs/,
     ],
@@ -87,17 +73,17 @@ describe('pds restore', { timeout: 120_000 }, () => {
     ['of an unknown format', () => editManifest({ format: 2 }), /has a format that this version/],
     ['with an incomplete manifest', () => editManifest({ files: {} }), /has a format that this version/],
   ])('refuses a backup %s, and touches nothing', async (_, spoil, message) => {
-    await backUp();
+    await files.backUp();
     spoil();
     const before = contents();
-    const { code, stderr } = await restore('--access');
+    const { code, stderr } = await files.restore('--access');
     expect(code).toBe(1);
     expect(stderr).toMatch(message);
     expect(contents()).toEqual(before);
   });
 
   test('a server waiting for the lock does not end up with the replaced files', async () => {
-    await backUp();
+    await files.backUp();
     await files.use((database) => publishLines(database, { solicitations: [solicitation('sol_9', 9)] }));
     // Commands started continuously: each sees the old database or the new one, or is refused with a reason.
     const restoring = new AbortController();
@@ -105,8 +91,8 @@ describe('pds restore', { timeout: 120_000 }, () => {
     const asking = (async () => {
       while (!restoring.signal.aborted) seen.push(await runPds(['partner', 'list', '--json'], files.settings));
     })();
-    let outcome = await restore('--access');
-    while (outcome.code !== 0) outcome = await restore('--access');
+    let outcome = await files.restore('--access');
+    while (outcome.code !== 0) outcome = await files.restore('--access');
     restoring.abort();
     await asking;
     for (const { code, stderr } of seen) {
@@ -122,12 +108,12 @@ describe('pds restore', { timeout: 120_000 }, () => {
  * Runs statements on a file of the backup, and updates the manifest, as an attacker with write access to both would.
  */
 function tamper(group: 'catalog' | 'access', statements: string): void {
-  const path = join(target, `${group}.sqlite`);
+  const path = join(files.target, `${group}.sqlite`);
   const connection = new SqliteConnection(path);
   connection.exec(`pragma journal_mode = delete; ${statements}`);
   connection.close();
   const bytes = readFileSync(path);
-  const { files: described } = JSON.parse(readFileSync(join(target, 'backup.json'), 'utf8')) as {
+  const { files: described } = JSON.parse(readFileSync(join(files.target, 'backup.json'), 'utf8')) as {
     files: Record<string, object>;
   };
   const changed = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
@@ -136,14 +122,14 @@ function tamper(group: 'catalog' | 'access', statements: string): void {
 
 describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
   test('drops triggers and views before anything else runs, and lists them', async () => {
-    await backUp();
+    await files.backUp();
     tamper(
       'access',
       `create trigger forge after insert on audit begin update partners set everything_since = '2020' where name = 'bolt'; end;
        create view "café\u001b[2J" as select 1;`,
     );
     tamper('catalog', 'create view shown as select * from solicitations');
-    const { code, stdout, stderr } = await restore('--access');
+    const { code, stdout, stderr } = await files.restore('--access');
     expect(stderr).toContain(
       'WARNING: the backup contained objects that this service does not create; they were dropped',
     );
@@ -162,13 +148,13 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
   });
 
   test('refuses a file that lists no migration, and leaves the database as it is', async () => {
-    await backUp();
+    await files.backUp();
     await files.use((database) => renameCity(database, 'Renamed since'));
     tamper('access', 'delete from migrations');
     // A reader leaves SQLite's shared memory.
     const names = () => [...contents().keys()].filter((name) => !name.endsWith('-shm'));
     const before = names();
-    const { code, stderr } = await restore('--access');
+    const { code, stderr } = await files.restore('--access');
     expect(stderr).toContain('it lists no migration');
     expect(code).toBe(1);
     expect(names()).toEqual(before);
@@ -177,7 +163,7 @@ describe('pds restore of a manipulated backup', { timeout: 120_000 }, () => {
 });
 
 function editManifest(change: object): void {
-  const path = join(target, 'backup.json');
+  const path = join(files.target, 'backup.json');
   writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), ...change }));
 }
 

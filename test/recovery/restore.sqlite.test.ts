@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { listGrants, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, listKeys, revokeKey } from '../../src/access/key-admin.ts';
 import { createPartner, getPartner, listPartners, suspendPartner } from '../../src/access/partner-admin.ts';
@@ -12,44 +12,37 @@ import { testWith } from '../support/installed-programs.ts';
 import { runPdsInTerminal } from '../support/process/in-terminal.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { runPdsSignalled } from '../commands/run-pds.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { becomeLaterVersion } from '../support/schema/later-version.ts';
-import type { SqliteFiles } from '../support/sqlite-files.ts';
-import { actions, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+import { expectIntact } from '../support/sqlite-files.ts';
+import { storeUsage } from '../usage/recording.ts';
+import { actions, cityNames, createBackedUp, renameCity } from './backed-up.ts';
 
 const TEST_KEY = { environment: 'test', lifetimeMs: null } as const;
 
-let files: SqliteFiles;
-let target: string;
-let backUp: BackedUp['backUp'];
-let restore: BackedUp['restore'];
-
-beforeEach(async () => {
-  ({ files, target, backUp, restore } = await createBackedUp());
-});
-afterEach(() => files.remove());
+const files = forEachTest(createBackedUp);
 
 describe('pds restore', { timeout: 120_000 }, () => {
   test('restores the backup, keeps the replaced files, and continues the timestamps', async () => {
-    await backUp();
+    await files.backUp();
     const lost = await files.use(async (database) => renameCity(database, 'Renamed since'));
-    const { code, stdout } = await restore();
+    const { code, stdout } = await files.restore();
     expect(code).toBe(0);
     const report = JSON.parse(stdout) as { recovered_at: string; replaced: string[] };
     expect(report.recovered_at > lost).toBe(true);
     await files.use(async (database) => {
       expect(await cityNames(database)).toEqual(['City of A', 'City of B']);
-      const { rows } = await sql<{ integrity_check: string }>`pragma catalog.integrity_check`.execute(database.kysely);
-      expect(rows).toEqual([{ integrity_check: 'ok' }]);
+      await expectIntact(database);
     });
     expect(report.replaced).toEqual([]);
     expect((await callPds(['rollback', '--yes'], files.settings)).code).toBe(0);
-    await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
+    expect(await files.use(cityNames)).toEqual(['Renamed since', 'City of B']);
   });
 
   test.each(['is missing', 'is no database'])(
     'replaces a current catalog that %s, and a server follows',
     async (damage) => {
-      await backUp();
+      await files.backUp();
       const file = await files.use(async (database) => {
         await renameCity(database, 'Renamed since');
         return join(dirname(files.path), (await findLastRelease(database))?.file ?? '');
@@ -58,21 +51,21 @@ describe('pds restore', { timeout: 120_000 }, () => {
       expect(await cityNames(serving)).toEqual(['Renamed since', 'City of B']);
       rmSync(file);
       if (damage === 'is no database') writeFileSync(file, 'no database any more');
-      const { code, stderr } = await callPds(['restore', target, '--yes'], files.settings);
+      const { code, stderr } = await callPds(['restore', files.target, '--yes'], files.settings);
       expect(code, stderr).toBe(0);
       expect(await cityNames(serving)).toEqual(['City of A', 'City of B']);
-      await files.use(async (database) => expect(await cityNames(database)).toEqual(['City of A', 'City of B']));
+      expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
     },
   );
 
   test('uses no number of a release again, although the log of an older backup was restored before', async () => {
-    await backUp();
+    await files.backUp();
     await files.use(async (database) => {
       for (const name of ['2', '3', '4']) await renameCity(database, name);
     });
-    const newer = `${target}-newer`;
+    const newer = `${files.target}-newer`;
     expect((await callPds(['backup', newer], files.settings)).code).toBe(0);
-    expect((await callPds(['restore', target, '--yes', '--access'], files.settings)).code).toBe(0);
+    expect((await callPds(['restore', files.target, '--yes', '--access'], files.settings)).code).toBe(0);
     expect((await callPds(['restore', newer, '--yes'], files.settings)).code).toBe(0);
     await files.use(async (database) => {
       expect(await cityNames(database)).toEqual(['4', 'City of B']);
@@ -83,8 +76,8 @@ describe('pds restore', { timeout: 120_000 }, () => {
   });
 
   test('without a terminal, needs --yes before it replaces a database, but not if there is none', async () => {
-    await backUp();
-    const words = ['restore', join(files.folder, 'backup')];
+    await files.backUp();
+    const words = ['restore', files.target];
     const { code, stderr } = await callPds(words, files.settings);
     expect(code).toBe(1);
     expect(stderr).toMatch(
@@ -100,36 +93,35 @@ describe('pds restore', { timeout: 120_000 }, () => {
     ['ctrl-c', 130],
     ['y', 0],
   ])('asks on a terminal, and %j ends it with %i (needs python3)', async (typed, code) => {
-    await backUp();
+    await files.backUp();
     await files.use(async (database) => renameCity(database, 'Renamed since'));
     const before = readdirSync(files.folder, { recursive: true });
-    const words = ['restore', join(files.folder, 'backup')];
+    const words = ['restore', files.target];
     const { code: ended, output } = await runPdsInTerminal(words, files.settings, { text: '[y/N]', typed });
     expect({ ended, output }).toMatchObject({ ended: code, output: expect.stringContaining(files.path) as string });
     if (code !== 0) expect(readdirSync(files.folder, { recursive: true })).toEqual(before);
     const name = code === 0 ? 'City of A' : 'Renamed since';
-    await files.use(async (database) => expect(await cityNames(database)).toEqual([name, 'City of B']));
+    expect(await files.use(cityNames)).toEqual([name, 'City of B']);
   });
 
   test('interrupted during recovery leaves the database unchanged, and nothing beside it', async () => {
-    await backUp();
+    await files.backUp();
     await files.use(async (database) => renameCity(database, 'Renamed since'));
     const before = readdirSync(files.folder, { recursive: true });
-    const words = ['restore', join(files.folder, 'backup'), '--yes'];
     // Of the copy, which is complete then.
     const signal = { signal: 'SIGINT', statement: 'select max(at) as value from catalog.releases' } as const;
-    expect(await runPdsSignalled(words, files.settings, signal)).toMatchObject({
+    expect(await runPdsSignalled(['restore', files.target, '--yes'], files.settings, signal)).toMatchObject({
       code: 130,
       stderr: 'Interrupted; nothing was restored.\n',
     });
     expect(readdirSync(files.folder, { recursive: true })).toEqual(before);
-    await files.use(async (database) => expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']));
+    expect(await files.use(cityNames)).toEqual(['Renamed since', 'City of B']);
   });
 
   test('keeps partners, keys and grants as they are now', async () => {
     const issue = async (database: OpenDatabase) => (await issueKey(database, Date.now, 'acme', TEST_KEY)).details.id;
     const revoked = await files.use(issue);
-    await backUp();
+    await files.backUp();
     const late = await files.use(async (database) => {
       await renameCity(database, 'Renamed since');
       await revokeKey(database, Date.now, revoked);
@@ -138,7 +130,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
       await createPartner(database, Date.now, 'late', { everything: true });
       return issue(database);
     });
-    const { code, stdout } = await restore();
+    const { code, stdout } = await files.restore();
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).not.toHaveProperty('suspended_partners');
     await files.use(async (database) => {
@@ -164,7 +156,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
   test.each(['is missing', 'is damaged', 'has none'])(
     'refuses to keep partners if the file %s, and names --access',
     async (state) => {
-      await backUp();
+      await files.backUp();
       if (state === 'is missing') rmSync(files.path);
       else if (state === 'is damaged') writeFileSync(files.path, 'no database any more');
       else {
@@ -172,16 +164,16 @@ describe('pds restore', { timeout: 120_000 }, () => {
         expect((await callPds(['migrate'], files.settings)).code).toBe(0);
       }
       const before = readdirSync(dirname(files.path)).toSorted();
-      const { code, stderr } = await restore();
+      const { code, stderr } = await files.restore();
       expect(code).toBe(1);
       expect(stderr).toMatch(new RegExp(`cannot be kept, because it ${state}\\. Add --access`));
       expect(readdirSync(dirname(files.path)).toSorted()).toEqual(before);
-      expect((await restore('--access')).code).toBe(0);
+      expect((await files.restore('--access')).code).toBe(0);
     },
   );
 
   test('with --access restores partners, keys and grants, and suspends every partner until it is resumed', async () => {
-    await backUp();
+    await files.backUp();
     // Partners have seen timestamps of a clock that was ahead.
     const aheadMs = Date.now() + 3_600_000;
     await files.use(async (database) => {
@@ -189,7 +181,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
       await revoke(database, Date.now, 'acme', { everything: true, leadEntities: [], coops: [] });
       await createPartner(database, () => aheadMs, 'late', { everything: true });
     });
-    const { code, stdout, stderr } = await restore('--access');
+    const { code, stdout, stderr } = await files.restore('--access');
     expect(code).toBe(0);
     const { recovered_at: at } = JSON.parse(stdout) as { recovered_at: string };
     expect(Date.parse(at)).toBeGreaterThan(aheadMs);
@@ -213,30 +205,15 @@ describe('pds restore', { timeout: 120_000 }, () => {
   });
 
   test.each([[], ['--access']])('preserves the audit trail and usage since the backup (%s)', async (...options) => {
-    const count = (endpoint: string, requests: number) => (database: OpenDatabase) =>
-      database.kysely
-        .insertInto('access.usage')
-        .values({
-          day: '2026-04-15',
-          partner_id: 1,
-          key_id: 'k',
-          endpoint,
-          requests,
-          records: 1,
-          limited: 0,
-          failed: 0,
-        })
-        .onConflict((conflict) =>
-          conflict.columns(['day', 'partner_id', 'key_id', 'endpoint']).doUpdateSet({ requests }),
-        )
-        .execute();
-    await files.use(count('/v1/coops', 5));
-    await backUp();
-    await files.use(count('/v1/coops', 7));
-    await files.use(count('/v1/contracts', 2));
+    const count = (endpoint: string, requests: number) =>
+      files.use((database) => storeUsage(database, { endpoint, requests }));
+    await count('/v1/coops', 5);
+    await files.backUp();
+    await count('/v1/coops', 7);
+    await count('/v1/contracts', 2);
     await files.use((database) => suspendPartner(database, Date.now, 'bolt'));
     const before = await files.use(actions);
-    expect((await restore(...options)).code).toBe(0);
+    expect((await files.restore(...options)).code).toBe(0);
     expect(await files.use(actions)).toEqual([...before, 'restore']);
     const usage = await files.use(({ kysely }) =>
       kysely.selectFrom('access.usage').select(['endpoint', 'requests']).orderBy('endpoint').execute(),
@@ -248,7 +225,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
   });
 
   test('preserves the audit trail since a backup of the version before', async () => {
-    await backUp();
+    await files.backUp();
     using later = new DisposableStack();
     later.use(becomeLaterVersion());
     const before = await files.use(async (database) => {
@@ -256,7 +233,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
       await suspendPartner(database, Date.now, 'bolt');
       return earlier;
     });
-    const words = ['restore', target, '--yes', '--access'];
+    const words = ['restore', files.target, '--yes', '--access'];
     expect((await callPds(words, files.settings)).code).toBe(0);
     // The migration of the backup, then the entries since the backup, which begin with that of the database.
     const restored = await files.use(actions);
@@ -265,9 +242,9 @@ describe('pds restore', { timeout: 120_000 }, () => {
   });
 
   test('restores where there is no database', async () => {
-    await backUp();
+    await files.backUp();
     rmSync(dirname(files.path), { recursive: true });
-    const { code, stdout } = await restore('--access');
+    const { code, stdout } = await files.restore('--access');
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({ suspended_partners: ['acme', 'bolt'], kept_history: false });
     const names = readdirSync(dirname(files.path)).sort();
@@ -277,7 +254,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
   });
 
   test('replaces a damaged database without applying its WAL to the new one', async () => {
-    await backUp();
+    await files.backUp();
     // A killed process leaves its write-ahead log next to the file.
     const log = await files.use(async (database) => {
       await sql`create table access.more (text)`.execute(database.kysely);
@@ -286,7 +263,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(log.length).toBeGreaterThan(0);
     writeFileSync(`${files.path}-wal`, log);
     writeFileSync(files.path, 'no database any more');
-    const { code, stderr } = await restore('--access');
+    const { code, stderr } = await files.restore('--access');
     expect(code).toBe(0);
     expect(stderr).toContain('too damaged to check for processes that use it');
     expect(existsSync(`${files.path}-wal`)).toBe(false);
@@ -298,10 +275,10 @@ describe('pds restore', { timeout: 120_000 }, () => {
   });
 
   test('accepts --after if the lost timestamps were ahead of this clock', async () => {
-    await backUp();
+    await files.backUp();
     rmSync(dirname(files.path), { recursive: true });
     const after = new Date(Date.now() + 3_600_000).toISOString();
-    const { stdout } = await restore('--access', '--after', after);
+    const { stdout } = await files.restore('--access', '--after', after);
     expect((JSON.parse(stdout) as { recovered_at: string }).recovered_at > after).toBe(true);
   });
 });

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, expect, test } from 'vitest';
@@ -7,16 +7,16 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { findLastRelease } from '../../src/database/event-log.ts';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
-import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
 import { listKeptReleases, rollback, type Rollback } from '../../src/recovery/rollback.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { runPdsSignalled } from '../commands/run-pds.ts';
-import { dataOf } from '../support/client.ts';
-import { databaseForEachTest, type TestDatabase } from '../support/database.ts';
+import { dataOf, nextCursorOf } from '../support/client.ts';
+import { databaseForEachTest, databasePathOf } from '../support/database.ts';
 import { contract, publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { becomeLaterVersion } from '../support/schema/later-version.ts';
 import { startService } from '../support/service.ts';
+import { overwritePage } from '../support/sqlite-files.ts';
 import { lockImports } from '../support/stored-catalog.ts';
 
 const clock = Date.now;
@@ -33,13 +33,9 @@ async function nameIn({ kysely }: OpenDatabase): Promise<string | undefined> {
   return (await kysely.selectFrom('catalog.coops').select('name').executeTakeFirst())?.name;
 }
 
-function folderOf({ config }: TestDatabase): string {
-  return config.engine === 'sqlite' ? dirname(config.path) : expect.fail('not SQLite');
-}
-
 /** The catalogs beside the database. */
 function files(): string[] {
-  return readdirSync(folderOf(made)).filter((name) => /^pds\.catalog-.*\.sqlite$/.test(name));
+  return readdirSync(dirname(databasePathOf(made))).filter((name) => /^pds\.catalog-.*\.sqlite$/.test(name));
 }
 
 const keeping = (keepReleases: number, opened = database): OpenDatabase => ({
@@ -156,22 +152,13 @@ test.each(['is missing', 'is no database', 'has a damaged list of releases'])(
   async (damage) => {
     await publishName('A');
     await publishName('B');
-    const file = join(folderOf(made), (await findLastRelease(database))?.file ?? '');
+    const file = join(dirname(databasePathOf(made)), (await findLastRelease(database))?.file ?? '');
     await database.close();
     if (damage === 'is missing') rmSync(file);
     else if (damage === 'is no database') writeFileSync(file, 'no database any more');
-    else {
-      const bytes = readFileSync(file);
-      using catalog = new SqliteConnection(file, { readOnly: true });
-      const page = catalog.prepare(`select rootpage as page from sqlite_schema where name = 'releases'`).get()?.[
-        'page'
-      ];
-      bytes.fill(0xff, 8_192 * (Number(page) - 1), 8_192 * Number(page));
-      writeFileSync(file, bytes);
-    }
-    const settings = made.settings;
-    expect((await callPds(['releases'], settings)).stdout).toMatch(/^1 .*kept$/m);
-    const { code, stderr } = await callPds(['rollback', '--yes'], settings);
+    else overwritePage(file, 'releases');
+    expect((await callPds(['releases'], made.settings)).stdout).toMatch(/^1 .*kept$/m);
+    const { code, stderr } = await callPds(['rollback', '--yes'], made.settings);
     expect(code, stderr).toBe(0);
     await using opened = openForCommands(made.config);
     expect(await nameIn(opened)).toBe('A');
@@ -198,13 +185,12 @@ test.each([
 ])('a rollback that is killed %s, and it can be run again', async (_, moment, name) => {
   await publishName('A');
   await publishName('B');
-  const settings = made.settings;
   await using serving = openForServing(made.config);
   const words = ['rollback', '1', '--yes'];
-  const killed = await runPdsSignalled(words, settings, { signal: 'SIGKILL', ...moment });
+  const killed = await runPdsSignalled(words, made.settings, { signal: 'SIGKILL', ...moment });
   expect(killed.code).toBeNull();
   expect([await nameIn(serving), await nameIn(database)]).toEqual([name, name]);
-  const { stderr } = await callPds(words, settings);
+  const { stderr } = await callPds(words, made.settings);
   expect(stderr).toMatch(name === 'B' ? /Rolled back from release 2 to 1/ : /release 1 is the current one/);
   expect(await nameIn(serving)).toBe('A');
 });
@@ -237,27 +223,24 @@ test.each(['work', 'commit'] as const)(
 
 test('a file that a killed import left is deleted by the next, and one that is missing stops the database', async () => {
   await publishName('A');
-  const { config } = made;
-  if (config.engine !== 'sqlite') throw new Error('not SQLite');
+  const path = databasePathOf(made);
   const { catalogFiles } = database;
-  const draft = catalogFiles?.openDraft(2, join(dirname(config.path), files()[0] ?? ''));
+  const draft = catalogFiles?.openDraft(2, join(dirname(path), files()[0] ?? ''));
   await draft?.database.kysely.updateTable('catalog.coops').set({ name: 'lost' }).execute();
   draft?.complete();
   expect(files()).toHaveLength(2);
   await publishName('A');
   expect(files()).toHaveLength(1);
-  rmSync(join(dirname(config.path), files()[0] ?? ''));
-  expect(() => openForServing(config)).toThrow(/pds\.catalog-1-.*, the current catalog of .*, is missing/);
-  expect(existsSync(config.path)).toBe(true);
+  rmSync(join(dirname(path), files()[0] ?? ''));
+  expect(() => openForServing(made.config)).toThrow(/pds\.catalog-1-.*, the current catalog of .*, is missing/);
+  expect(existsSync(path)).toBe(true);
   expect(files()).toEqual([]);
 });
 
+const serveAll = () => startService({ catalog: SMALL_CATALOG, clock, partners: [{ name: 'all', everything: true }] });
+
 test('a watermark from before two rollbacks, or between them, gives a complete listing, and one after them none', async () => {
-  await using service = await startService({
-    catalog: SMALL_CATALOG,
-    clock,
-    partners: [{ name: 'all', everything: true }],
-  });
+  await using service = await serveAll();
   const { key } = service.partner('all');
   const watermarks: string[] = [];
   const note = async () => {
@@ -289,19 +272,14 @@ test('a watermark from before two rollbacks, or between them, gives a complete l
 });
 
 test('partners read everything again after a rollback, and a listing begun before it ends in one state', async () => {
-  await using service = await startService({
-    catalog: SMALL_CATALOG,
-    clock,
-    partners: [{ name: 'all', everything: true }],
-  });
+  await using service = await serveAll();
   const { key } = service.partner('all');
   const renamed = SMALL_CATALOG.contracts.map((record) => ({ ...record, name: `${record.name}, renamed` }));
   await publishLines(service.database, { contracts: renamed });
   const first = await service.get('/v1/contracts?limit=1', { key });
-  const { next_cursor: cursor } = (JSON.parse(first.body) as { meta: { next_cursor: string } }).meta;
   const watermark = String(first.headers['x-sync-watermark']);
   await rollback(service.database, { clock });
-  const rest = await service.get(`/v1/contracts?limit=1&cursor=${cursor}`, { key });
+  const rest = await service.get(`/v1/contracts?limit=1&cursor=${nextCursorOf(first)}`, { key });
   expect(rest.headers['x-sync-watermark']).toBe(watermark);
   const since = await service.get(`/v1/contracts?updated_since=${watermark}`, { key });
   expect(dataOf(since).map(({ name }) => name)).toEqual(SMALL_CATALOG.contracts.map(({ name }) => name));
@@ -311,14 +289,12 @@ test('partners read everything again after a rollback, and a listing begun befor
 test('pds rollback and pds releases report what they did, and ask for --yes without a terminal', async () => {
   await publishName('A');
   await publishName('B');
-  const settings = made.settings;
-  const asked = await callPds(['rollback'], settings);
-  expect(asked.code).not.toBe(0);
+  expect((await callPds(['rollback'], made.settings)).code).not.toBe(0);
   expect(await nameIn(database)).toBe('B');
-  const { code, stderr } = await callPds(['rollback', '--yes'], settings);
+  const { code, stderr } = await callPds(['rollback', '--yes'], made.settings);
   expect(code, stderr).toBe(0);
   expect(stderr).toContain('Rolled back from release 2 to 1');
-  const { stdout } = await callPds(['releases'], settings);
+  const { stdout } = await callPds(['releases'], made.settings);
   expect(stdout).toMatch(/^3 .*reset +current$/m);
   expect(stdout).toMatch(/^2 .*release +1 +kept$/m);
 });

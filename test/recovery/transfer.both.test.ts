@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { grant } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
@@ -11,12 +11,14 @@ import { listSources } from '../../src/publishing/read/source.ts';
 import { transfer } from '../../src/recovery/transfer.ts';
 import { databaseUrlOf, runPds, runPdsSignalled, type Outcome } from '../commands/run-pds.ts';
 import { PARTNERS, withoutRequestId } from '../conformance/modelled-service.ts';
-import { createClient, type HttpResponse } from '../support/client.ts';
+import type { HttpResponse } from '../support/client.ts';
 import { createDirectories } from '../support/data.ts';
 import { createDatabaseOf, createEmptyDatabase, type TestDatabase } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
 import { startServing } from '../support/serving-process.ts';
+import { storeUsage } from '../usage/recording.ts';
 
 const LISTS = [
   '/v1/solicitations?limit=7',
@@ -41,9 +43,7 @@ const PATHS = [
 /** All records, some through grants of both kinds, none. */
 const SOME_PARTNERS = PARTNERS.filter(({ name }) => ['everything', 'mixed', 'nothing'].includes(name));
 
-let stack: AsyncDisposableStack;
-beforeEach(() => (stack = new AsyncDisposableStack()));
-afterEach(() => stack.disposeAsync());
+const stack = forEachTest(() => new AsyncDisposableStack());
 
 /** Every row of every table as text, without what is of this database alone. */
 async function dump({ engine, kysely }: OpenDatabase): Promise<Record<string, string[]>> {
@@ -75,32 +75,14 @@ function asText(row: Record<string, unknown>): string {
   return JSON.stringify(Object.fromEntries(fields.toSorted()));
 }
 
-async function createSource(): Promise<TestDatabase> {
-  const source = await createDatabaseOf('sqlite');
-  stack.defer(() => source.drop());
-  return source;
-}
-
-async function createTarget(): Promise<TestDatabase> {
-  const target = await createEmptyDatabase('postgres');
-  stack.defer(() => target.drop());
-  return target;
-}
+const createSource = async (): Promise<TestDatabase> => stack.use(await createDatabaseOf('sqlite'));
+const createTarget = async (): Promise<TestDatabase> => stack.use(await createEmptyDatabase('postgres'));
 
 const runTransfer = (from: TestDatabase, to: TestDatabase): Promise<Outcome> =>
-  runPds(['transfer', databaseUrlOf(to.config), '--json'], { PDS_DATABASE_URL: databaseUrlOf(from.config) });
+  runPds(['transfer', databaseUrlOf(to.config), '--json'], from.settings);
 
 /** Serves a database by `pds serve`. */
-async function serve({ config }: TestDatabase) {
-  const serving = startServing(config);
-  stack.defer(async () => {
-    serving.kill('SIGKILL');
-    await serving.exited;
-  });
-  const client = createClient(`http://127.0.0.1:${await serving.port()}`);
-  stack.defer(() => client.close());
-  return client.get;
-}
+const serve = async ({ config }: TestDatabase) => (await stack.use(startServing(config)).client()).get;
 
 const HEADERS = ['content-type', 'etag', 'cache-control', 'vary', 'x-sync-watermark'];
 const comparable = (response: HttpResponse) => ({
@@ -125,13 +107,7 @@ describe('a transfer from SQLite to PostgreSQL', { timeout: 180_000 }, () => {
     await publishAll(records.later);
     const revoked = await issueKey(database, Date.now, 'mixed', { environment: 'test', lifetimeMs: null });
     await revokeKey(database, Date.now, revoked.details.id);
-    await database.kysely
-      .insertInto('access.usage')
-      .values({
-        ...{ day: '2026-04-15', partner_id: 1, key_id: 'k', endpoint: '/v1/coops' },
-        ...{ requests: 2 ** 40, records: 3, limited: 0, failed: 1 },
-      })
-      .execute();
+    await storeUsage(database, { requests: 2 ** 40, records: 3, failed: 1 });
 
     const before = await dump(database);
     const target = await createTarget();
@@ -195,10 +171,9 @@ describe('a transfer from SQLite to PostgreSQL', { timeout: 180_000 }, () => {
     await publishLines(source.database, SMALL_CATALOG);
     await createPartner(source.database, Date.now, 'acme', { everything: true });
     const command = ['transfer', databaseUrlOf(target.config)];
-    const settings = { PDS_DATABASE_URL: databaseUrlOf(source.config) };
     const statement = 'copy "access"."keys"';
     await issueKey(source.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
-    const ended = await runPdsSignalled(command, settings, { signal, statement });
+    const ended = await runPdsSignalled(command, source.settings, { signal, statement });
     expect(ended.code).toBe(signal === 'SIGKILL' ? null : 143);
     if (signal === 'SIGTERM') expect(ended.stderr).toContain('Interrupted; nothing was transferred.');
     expect((await dump(target.database))['access.partners']).toEqual([]);
@@ -235,8 +210,7 @@ describe('a transfer from SQLite to PostgreSQL', { timeout: 180_000 }, () => {
 });
 
 test('a transfer names what it accepts as a target, without its password', async () => {
-  const source = await createSource();
-  const settings = { PDS_DATABASE_URL: databaseUrlOf(source.config) };
+  const { settings } = await createSource();
   const target = expect.stringContaining('the target must be postgres://') as string;
   const wrong = await runPds(['transfer', 'mysql://u:secret@h/db'], settings);
   expect(wrong).toMatchObject({ code: 1, stderr: target });
@@ -250,8 +224,7 @@ test('a transfer names what it accepts as a target, without its password', async
 });
 
 test('a transfer from PostgreSQL is refused, and creates nothing', async () => {
-  const [source, target] = [await createDatabaseOf('postgres'), await createTarget()];
-  stack.defer(() => source.drop());
+  const [source, target] = [stack.use(await createDatabaseOf('postgres')), await createTarget()];
   expect(await runTransfer(source, target)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('copies only from SQLite') as string,

@@ -1,56 +1,34 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { cpSync, readdirSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { sql } from 'kysely';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
 import { openForServing } from '../../src/database/open.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { callPds } from '../commands/call-pds.ts';
+import { runKilledAt } from '../commands/run-pds.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import { becomeLaterVersion, LATER_SETTINGS, SOURCE_MAIN } from '../support/schema/later-version.ts';
-import { activePartners, cityNames, createBackedUp, renameCity, type BackedUp } from './backed-up.ts';
+import { expectIntact } from '../support/sqlite-files.ts';
+import { activePartners, cityNames, createBackedUp, renameCity } from './backed-up.ts';
 
-const KILL_AT = fileURLToPath(new URL('kill-at.ts', import.meta.url));
-
-let made: BackedUp;
-let data: string;
-let pristine: string;
-let later: Disposable;
+const files = forAllTests(createBackedUp);
+const opened = forAllTests(() => new AsyncDisposableStack());
 beforeAll(async () => {
-  made = await createBackedUp();
-  const { files } = made;
-  data = dirname(files.path);
-  pristine = join(files.folder, 'pristine');
   // The upgrade deletes the first catalog, after it has published its own.
   await files.use((database) => renameCity(database, 'Renamed since'));
-  cpSync(data, pristine, { recursive: true });
-  later = becomeLaterVersion();
-});
-afterAll(() => {
-  later[Symbol.dispose]();
-  made.files.remove();
+  files.save();
+  opened.use(becomeLaterVersion());
 });
 
 /** Runs `pds migrate` on a fresh copy of the database, and kills it before an operation on a file; returns whether it completed. */
-async function migrateKilled(killAt: number): Promise<boolean> {
-  rmSync(data, { recursive: true, force: true });
-  cpSync(pristine, data, { recursive: true });
-  const child = spawn(process.execPath, ['--import', KILL_AT, SOURCE_MAIN, 'migrate'], {
-    env: { PATH: process.env['PATH'], ...made.files.settings, ...LATER_SETTINGS, KILL_AT: String(killAt) },
-    stdio: 'ignore',
-  });
-  const [code] = (await once(child, 'exit')) as [number | null];
-  return code === 0;
+function migrateKilled(killAt: number): Promise<boolean> {
+  files.reset();
+  return runKilledAt(killAt, ['migrate'], { ...files.settings, ...LATER_SETTINGS }, SOURCE_MAIN);
 }
 
 /** The number of steps that are left. Both files are intact, and have all records and partners. */
 async function stepsLeft(): Promise<number> {
-  await using database = openForServing({ engine: 'sqlite', path: made.files.path });
-  for (const group of ['catalog', 'access']) {
-    const { rows } = await sql.raw(`pragma ${group}.integrity_check`).execute(database.kysely);
-    expect(rows).toEqual([{ integrity_check: 'ok' }]);
-  }
+  await using database = openForServing({ engine: 'sqlite', path: files.path });
+  await expectIntact(database);
   expect(await cityNames(database)).toEqual(['Renamed since', 'City of B']);
   expect(await activePartners(database)).toBe(2);
   return (await readSchemaState(database)).pending.length;
@@ -63,10 +41,11 @@ test('an upgrade killed before any file operation leaves each group of tables ol
     const left = await stepsLeft();
     found.push(left);
     if (isDone) break;
-    expect((await callPds(['migrate'], made.files.settings)).code).toBe(0);
+    expect((await callPds(['migrate'], files.settings)).code).toBe(0);
     expect(await stepsLeft()).toBe(0);
     // Only a change of the catalog deletes those that are not needed.
-    expect(readdirSync(data).filter((name) => name.startsWith('pds.catalog-'))).toHaveLength(left === 0 ? 3 : 2);
+    const catalogs = readdirSync(dirname(files.path)).filter((name) => name.startsWith('pds.catalog-'));
+    expect(catalogs).toHaveLength(left === 0 ? 3 : 2);
   }
   expect(found).toEqual(found.toSorted().reverse());
   expect(found.filter((count) => count === 2).length).toBeGreaterThan(4);

@@ -1,9 +1,7 @@
-import { cpSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { backUpBeside } from '../../src/recovery/backup.ts';
 import { callPds } from '../commands/call-pds.ts';
-import { databaseUrlOf } from '../commands/run-pds.ts';
 import { forAllTests } from '../support/lifetimes.ts';
 import { SMALL_CATALOG } from '../support/publishing.ts';
 import { importBefore, runBefore } from '../support/schema/version-before.ts';
@@ -13,22 +11,17 @@ import { activePartners, cityNames } from './backed-up.ts';
 
 let url: string;
 let backupOfBefore: string;
-let pristine: string;
 const files = forAllTests(createSqliteFiles);
 beforeAll(async () => {
-  url = databaseUrlOf({ engine: 'sqlite', path: files.path });
+  url = files.settings.PDS_DATABASE_URL;
   backupOfBefore = join(files.folder, 'backup');
-  pristine = join(files.folder, 'pristine');
   await importBefore(url, SMALL_CATALOG);
   await runBefore(url, 'partner', 'create', 'acme', '--everything');
   await runBefore(url, 'backup', backupOfBefore);
-  cpSync(dirname(files.path), pristine, { recursive: true });
+  files.save();
 });
 
-beforeEach(() => {
-  rmSync(dirname(files.path), { recursive: true });
-  cpSync(pristine, dirname(files.path), { recursive: true });
-});
+beforeEach(() => files.reset());
 
 async function expectRestored(active: number): Promise<void> {
   await files.use(async (database) => {

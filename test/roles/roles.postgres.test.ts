@@ -3,7 +3,6 @@ import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
@@ -13,6 +12,7 @@ import { makeRoles } from '../../src/database/postgres/roles.ts';
 import { mayRun, powersOf } from './powers.ts';
 import { callPds } from '../commands/call-pds.ts';
 import { type Outcome } from '../commands/run-pds.ts';
+import { onServer } from '../support/database.ts';
 import { testWith } from '../support/installed-programs.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { databaseUrl } from '../support/postgres.ts';
@@ -24,14 +24,14 @@ const suffix = randomBytes(6).toString('hex');
 const [owner, reader, writer] = [`owner_${suffix}`, `reader_${suffix}`, `writer_${suffix}`] as const;
 const name = `roles_${suffix}`;
 
-let opened: OpenDatabase[];
+const opened: OpenDatabase[] = [];
 let asOwner: OpenDatabase;
 let asReader: OpenDatabase;
 let asWriter: OpenDatabase;
 
 beforeAll(async () => {
-  opened = [];
-  await onServer(`create role ${owner} login createrole`, `create database ${name} owner ${owner}`);
+  await onServer(`create role ${owner} login createrole`);
+  await onServer(`create database ${name} owner ${owner}`);
   asOwner = open(owner);
   await migrate(asOwner, Date.now);
   expect(await rolesCommand()).toMatchObject({ code: 0 });
@@ -56,13 +56,6 @@ function open(user: string): OpenDatabase {
   return database;
 }
 
-async function onServer(...statements: string[]): Promise<void> {
-  const server = new pg.Client({ connectionString: inject('postgresUrl') });
-  await server.connect();
-  for (const statement of statements) await server.query(statement);
-  await server.end();
-}
-
 function pds(user: string, ...words: string[]): Promise<Outcome> {
   return callPds(words, { PDS_DATABASE_URL: urlOf(user) });
 }
@@ -71,22 +64,18 @@ function rolesCommand(user: string = owner, ...words: string[]): Promise<Outcome
   return pds(user, 'roles', '--reader', reader, '--writer', writer, ...words);
 }
 
-function expectCatalog(powers: Record<string, string>, each: string): void {
-  const catalog = Object.entries(powers).filter(([table]) => table.startsWith('catalog.'));
+async function expectPowers(role: OpenDatabase, ofCatalog: string, ofAccess: Record<string, string>): Promise<void> {
+  const powers = Object.entries(await powersOf(role, asOwner));
+  const catalog = powers.filter(([table]) => table.startsWith('catalog.'));
   expect(catalog.length).toBeGreaterThan(15);
   for (const [table, held] of catalog)
-    expect([table, held]).toEqual([table, table.endsWith('.migrations') ? 'select' : each]);
-}
-
-function accessOf(powers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(Object.entries(powers).filter(([table]) => table.startsWith('access.')));
+    expect([table, held]).toEqual([table, table.endsWith('.migrations') ? 'select' : ofCatalog]);
+  expect(Object.fromEntries(powers.filter(([table]) => table.startsWith('access.')))).toEqual(ofAccess);
 }
 
 describe('PostgreSQL lets', () => {
   test('the reader read what serving needs, and write only usage', async () => {
-    const powers = await powersOf(asReader, asOwner);
-    expectCatalog(powers, 'select');
-    expect(accessOf(powers)).toEqual({
+    await expectPowers(asReader, 'select', {
       'access.audit': '',
       'access.events': 'select',
       'access.grants': 'select',
@@ -99,9 +88,7 @@ describe('PostgreSQL lets', () => {
   });
 
   test('the writer import and change partners, grants and keys, but not alter the schema or the audit trail', async () => {
-    const powers = await powersOf(asWriter, asOwner);
-    expectCatalog(powers, 'select insert update delete');
-    expect(accessOf(powers)).toEqual({
+    await expectPowers(asWriter, 'select insert update delete', {
       'access.audit': 'select insert delete',
       'access.events': 'select insert delete',
       'access.grants': 'select insert delete',
@@ -198,11 +185,11 @@ describe('pds roles', () => {
 
   test('works for an owner who cannot create roles, once a superuser has run the printed statements', async () => {
     const plain = `plain_${suffix}`;
-    await onServer(`alter role ${owner} nocreaterole`, `create role ${plain} login`);
+    await onServer(`alter role ${owner} nocreaterole; create role ${plain} login`);
     const refused = await pds(owner, 'roles', '--reader', plain, '--writer', writer);
     const statements = /have a superuser run "([^]*)", and then this again/.exec(refused.stderr)?.[1] ?? '';
     expect(statements).toContain('statement_timeout');
-    await onServer(...statements.split('; '));
+    await onServer(statements);
     const done = await pds(owner, 'roles', '--reader', plain, '--writer', writer);
     await onServer(`alter role ${owner} createrole`);
     expect(done).toMatchObject({ code: 0 });

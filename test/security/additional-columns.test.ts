@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import { createClient, type HttpResponse } from '../support/client.ts';
+import type { HttpResponse } from '../support/client.ts';
 import { createTestDatabase } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG, solicitation } from '../support/publishing.ts';
@@ -33,21 +33,15 @@ test('an additional column in every table changes no response', async () => {
   await publishLines(database, { ...SMALL_CATALOG, solicitations: [full] });
   const { key } = await makePartner(database, Date.now, { name: 'acme', everything: true });
   const getAll = async (): Promise<object[]> => {
-    const serving = startServing(config);
-    const client = createClient(`http://127.0.0.1:${await serving.port()}`);
-    try {
-      const responses: object[] = [];
-      // Twice, since cached responses take another path than new ones.
-      for (const path of [...PATHS, ...PATHS]) responses.push(comparable(await client.get(path, { key })));
-      return responses;
-    } finally {
-      client.close();
-      serving.kill('SIGTERM');
-      await serving.exited;
-    }
+    await using serving = startServing(config);
+    const client = await serving.client();
+    const responses: object[] = [];
+    // Twice, since cached responses take another path than new ones.
+    for (const path of [...PATHS, ...PATHS]) responses.push(comparable(await client.get(path, { key })));
+    return responses;
   };
   const before = await getAll();
-  const tables = await listTables(database.engine, database.kysely);
+  const tables = await listTables(database);
   expect(tables.length).toBeGreaterThan(20);
   const addTo = async ({ kysely }: Database, group: string): Promise<void> => {
     for (const table of tables.filter((name) => name.startsWith(group))) {
@@ -70,10 +64,8 @@ test('an additional column in every table changes no response', async () => {
   expect(changed).not.toContain(COLUMN);
 }, 120_000);
 
-type Kysely = Awaited<ReturnType<typeof createTestDatabase>>['database']['kysely'];
-
 /** All tables of both groups, except those of SQLite's full-text index. */
-async function listTables(engine: 'sqlite' | 'postgres', kysely: Kysely): Promise<string[]> {
+async function listTables({ engine, kysely }: Database): Promise<string[]> {
   const query =
     engine === 'postgres'
       ? sql<{ name: string }>`select schemaname || '.' || tablename as name from pg_catalog.pg_tables
@@ -87,6 +79,5 @@ async function listTables(engine: 'sqlite' | 'postgres', kysely: Kysely): Promis
 function comparable({ status, headers, body }: HttpResponse): object {
   const { date, 'x-request-id': id, ratelimit, connection, 'keep-alive': keep, ...others } = headers;
   expect([date, id]).not.toContain(undefined);
-  expect([ratelimit, connection, keep]).toBeDefined();
   return { status, headers: others, body };
 }

@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { text } from 'node:stream/consumers';
 import { beforeAll, expect, test } from 'vitest';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { composeKey, findKeys, issueKeyText, LEAKED_KEY, parseKey } from '../../src/access/keys.ts';
 import { createPartner } from '../../src/access/partner-admin.ts';
-import { MAIN } from '../commands/run-pds.ts';
+import { runPdsThrough, type Outcome } from '../commands/run-pds.ts';
 import { databaseForAllTests } from '../support/database.ts';
 
 const made = databaseForAllTests();
@@ -67,16 +64,11 @@ test('the regular expression matches only the format of a key, and the checksum 
   expect(findKeys(lookalike)).toEqual([]);
 });
 
+const PIPED = ['sh', '-c', 'printf %s "$TEXT" | exec "$0" "$@"'];
+
 /** Runs `pds key find` on a text. */
-async function find(input: string, options: readonly string[] = []) {
-  const child = spawn(process.execPath, [MAIN, 'key', 'find', ...options], {
-    env: { PATH: process.env['PATH'], ...made.settings },
-  });
-  child.stdin.end(input);
-  const exited = once(child, 'exit') as Promise<[number]>;
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
-  return { code, stdout, stderr };
-}
+const find = (text: string, options: readonly string[] = []): Promise<Outcome> =>
+  runPdsThrough(PIPED, ['key', 'find', ...options], { ...made.settings, TEXT: text });
 
 test('"pds key find" reports the owners of the keys in a text without printing the keys', async () => {
   const issue = (environment: 'test' | 'live') =>

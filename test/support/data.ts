@@ -13,7 +13,7 @@ const BESIDE = ['cooperative', 'scottsdale'].map((name) =>
 );
 
 /** Directories of real records in the import format: those next to the repository, or else its sample. */
-export function realDirectories(): string[] {
+function realDirectories(): string[] {
   if (BESIDE.every((directory) => existsSync(directory))) return BESIDE;
   process.stderr.write(`No real records at ${BESIDE.join(', ')}: testing with those of ${SAMPLE} alone.\n`);
   return [SAMPLE];

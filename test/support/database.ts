@@ -51,6 +51,12 @@ export async function createDatabaseOf(engine: Engine): Promise<TestDatabase> {
   return made;
 }
 
+/** The path of a SQLite database. */
+export function databasePathOf({ config }: TestDatabase): string {
+  if (config.engine !== 'sqlite') throw new Error('not SQLite');
+  return config.path;
+}
+
 /** A new database of this project's engine, without tables. */
 export function createEmptyDatabase(engine = inject('engine'), template = 'template1'): Promise<TestDatabase> {
   return engine === 'sqlite' ? createSqlite() : createPostgres(template);

@@ -5,6 +5,7 @@ interface Ending {
   close?(): unknown;
   drop?(): unknown;
   remove?(): unknown;
+  disposeAsync?(): unknown;
 }
 
 /** Creates something before each test of the file or `describe`, and ends it afterwards. Returns what stands for it. */
@@ -33,7 +34,7 @@ function lent<T extends Ending>(
       current = await create();
     },
     async () => {
-      await (current?.close?.() ?? current?.drop?.() ?? current?.remove?.());
+      await (current?.close?.() ?? current?.drop?.() ?? current?.remove?.() ?? current?.disposeAsync?.());
       current = undefined;
     },
   );
@@ -46,6 +47,7 @@ function lent<T extends Ending>(
       const value: unknown = Reflect.get(present(name), name);
       return typeof value === 'function' ? (value.bind(current) as unknown) : value;
     },
+    set: (_, name, value) => Reflect.set(present(name), name, value),
     has: (_, name) => Reflect.has(present(name), name),
     // For `{ ...what }`.
     ownKeys: () => Reflect.ownKeys(present()),

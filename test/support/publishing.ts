@@ -1,7 +1,9 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { OpenDatabase } from '../../src/database/database.ts';
+import { ImportRefusedError } from '../../src/publishing/problems.ts';
 import { publish, type ImportReport, type PublishOptions } from '../../src/publishing/publish.ts';
 import { listSources } from '../../src/publishing/read/source.ts';
 
@@ -36,6 +38,24 @@ export function publishLines(
   return withImportDirectory(files, async (directory) =>
     publish(database, await listSources(directory), { clock: Date.now, allowLostAccess: true, ...options }),
   );
+}
+
+/** Why an import is refused; null if it is published. */
+export async function refusalOf(importing: Promise<unknown>): Promise<ImportRefusedError | null> {
+  try {
+    await importing;
+    return null;
+  } catch (error) {
+    if (error instanceof ImportRefusedError) return error;
+    throw error;
+  }
+}
+
+const SAMPLE = fileURLToPath(new URL('../../sample', import.meta.url));
+
+/** Imports a directory in the import format, by default the sample data. */
+export async function publishDirectory(database: OpenDatabase, directory = SAMPLE): Promise<ImportReport> {
+  return publish(database, await listSources(directory), { clock: Date.now });
 }
 
 /** A small catalog in which every reference between kinds occurs. */

@@ -2,13 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { DatabaseConfig } from '../../src/config.ts';
 import { databaseUrlOf, MAIN } from '../commands/run-pds.ts';
+import { createClient, type Client } from './client.ts';
 
 const LISTENING = /Server listening at http:\/\/127\.0\.0\.1:(\d+)/;
 
 const ADMIN = /(?:administrators find .*|admin server) at http:\/\/127\.0\.0\.1:(\d+)/;
 
 /** `pds serve` as a separate process. */
-export interface Serving {
+export interface Serving extends AsyncDisposable {
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
   /** The exit code and signal. */
@@ -31,9 +32,13 @@ export interface Serving {
    * @throws Error with the output if the process exited first.
    */
   said(text: string | RegExp): Promise<void>;
+  /** A client of it, once it listens, that ends with it. */
+  client(): Promise<Client>;
+  /** Kills it, unless it has ended. */
+  close(): Promise<void>;
 }
 
-/** Starts `pds serve` on a port that the system chooses. The caller must stop it. */
+/** Starts `pds serve` on a port that the system chooses. The caller must stop it, for example by `await using`. */
 export function startServing(
   config: DatabaseConfig,
   environment: Record<string, string> = {},
@@ -77,20 +82,35 @@ function startProgram([program = '', ...words]: readonly string[], environment: 
       await Promise.race([once(child.stdout, 'data'), exited]);
     }
   };
+  const port = async (): Promise<number> => {
+    await said(LISTENING);
+    return Number(LISTENING.exec(output())?.[1]);
+  };
+  const clients: Client[] = [];
+  const closed = once(child, 'close');
+  const close = async (): Promise<void> => {
+    for (const client of clients) client.close();
+    child.kill('SIGKILL');
+    await closed;
+  };
   return {
     pid: child.pid,
     kill: (signal) => child.kill(signal),
     exited,
-    closed: once(child, 'close'),
+    closed,
     output,
     said,
-    async port() {
-      await said(LISTENING);
-      return Number(LISTENING.exec(output())?.[1]);
-    },
+    port,
     async adminPort() {
       await said(ADMIN);
       return Number(ADMIN.exec(output())?.[1]);
     },
+    async client() {
+      const client = createClient(`http://127.0.0.1:${await port()}`);
+      clients.push(client);
+      return client;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

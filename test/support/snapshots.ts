@@ -6,7 +6,8 @@ import { Snapshots, type SnapshotRead } from '../../src/paging/snapshots.ts';
 
 const NOTHING: Scope = { everythingSince: null, leadEntities: new Map(), coops: new Map() };
 
-const partnerOf = (id: number, scopeEvent: string, scope: Scope): Partner => ({
+/** A partner as a request carries it. */
+export const partnerOf = (id: number, scopeEvent: string, scope: Scope): Partner => ({
   ...{ id, revision: '', name: 'p', scopeEvent, isSuspended: false, requestsPerMinute: 1, kinds: null, scope },
 });
 

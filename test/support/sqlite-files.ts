@@ -1,6 +1,8 @@
-import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, cpSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { sql } from 'kysely';
+import { expect } from 'vitest';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate } from '../../src/database/migrations/migrator.ts';
@@ -13,15 +15,19 @@ export interface SqliteFiles {
   /** The catalog's file. */
   readonly path: string;
   /** Environment variables for a process on this database. */
-  readonly settings: Record<string, string>;
+  readonly settings: { readonly PDS_DATABASE_URL: string };
   /** Opens and migrates the database, runs the work, and closes it. */
   use<T>(work: (database: OpenDatabase) => Promise<T>): Promise<T>;
+  /** Keeps all files of the database as they are now, for `reset`. */
+  save(): void;
+  reset(): void;
   remove(): void;
 }
 
 export function createSqliteFiles(): SqliteFiles {
   const folder = mkdtempSync(join(tmpdir(), 'pds-test-'));
   const path = join(folder, 'data', 'pds.sqlite');
+  const saved = join(folder, 'saved');
   return {
     folder,
     path,
@@ -30,6 +36,11 @@ export function createSqliteFiles(): SqliteFiles {
       await using database = openForCommands({ engine: 'sqlite', path });
       await migrate(database, Date.now);
       return await work(database);
+    },
+    save: () => cpSync(dirname(path), saved, { recursive: true }),
+    reset() {
+      rmSync(dirname(path), { recursive: true, force: true });
+      cpSync(saved, dirname(path), { recursive: true });
     },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
@@ -45,4 +56,13 @@ export function overwritePage(path: string, name: string): void {
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(PAGE_BYTES, 0xab), 0, PAGE_BYTES, (root - 1) * PAGE_BYTES);
   closeSync(file);
+}
+
+/** Asserts that neither file of a database is damaged. PostgreSQL has no such check. */
+export async function expectIntact({ engine, kysely }: OpenDatabase): Promise<void> {
+  if (engine === 'postgres') return;
+  for (const file of ['catalog', 'access']) {
+    const { rows } = await sql.raw(`pragma ${file}.integrity_check`).execute(kysely);
+    expect(rows).toEqual([{ integrity_check: 'ok' }]);
+  }
 }

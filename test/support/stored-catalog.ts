@@ -1,7 +1,16 @@
+import { sql } from 'kysely';
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { inTransaction, rollBack, type Database, type OpenDatabase } from '../../src/database/database.ts';
 import { appendEvent, findLastRelease, listReleases, lockLog } from '../../src/database/event-log.ts';
 import { catalogPath } from '../../src/database/sqlite/file-names.ts';
+import { TABLE_OF } from '../../src/kinds.ts';
+
+/** All that is published, and the log, as text. */
+export async function publishedText({ kysely }: OpenDatabase): Promise<string> {
+  const tables = [...[...Object.values(TABLE_OF), 'releases'].map((table) => `catalog.${table}`), 'access.events'];
+  const read = async (table: string) => (await sql<object>`select * from ${sql.table(table)}`.execute(kysely)).rows;
+  return JSON.stringify(await Promise.all(tables.map(read)));
+}
 
 /**
  * Changes stored records or the index as no command does. On SQLite, whose catalogs never change, the last release names

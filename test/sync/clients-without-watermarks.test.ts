@@ -1,34 +1,31 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
-import { dataOf, idsOf, listAllPages, type ListedRecord } from '../support/client.ts';
+import { EPOCH } from '../../src/timestamp.ts';
+import { idsOf } from '../support/client.ts';
 import { contract, publishLines, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest, startService } from '../support/service.ts';
 import { Copy, KINDS } from './copy.ts';
 import { evenClock, firstCatalog, LEAD_ENTITIES, PARTNERS, startWriter } from './writer-process.ts';
-
-let service: TestService;
-afterEach(() => service.close());
 
 const SECOND_MS = 1_000;
 const iso = (ms: number): string => new Date(ms).toISOString();
 
 describe('an updated_since that is not a watermark', () => {
-  let nowMs: number;
+  let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
   const clock = (): number => nowMs;
   /** The time of the last import of each kind. */
   let releasedMs: number;
 
-  async function start(): Promise<void> {
-    nowMs = Date.parse('2026-06-01T12:00:00.000Z');
-    service = await startService({
-      catalog: SMALL_CATALOG,
-      clock,
-      partners: [
-        { name: 'all', everything: true },
-        { name: 'a', leadEntities: ['le_a'] },
-      ],
-    });
+  const service = serviceForEachTest({
+    catalog: SMALL_CATALOG,
+    clock,
+    partners: [
+      { name: 'all', everything: true },
+      { name: 'a', leadEntities: ['le_a'] },
+    ],
+  });
+  beforeEach(async () => {
     nowMs += 3_600 * SECOND_MS;
     const name = 'Renamed';
     await publishLines(
@@ -42,7 +39,7 @@ describe('an updated_since that is not a watermark', () => {
     );
     releasedMs = nowMs;
     await service.noticeChanges();
-  }
+  });
 
   const read = async (path: string, sinceMs: number, partner = 'all', limits = [100]): Promise<string[]> => {
     const pages = await service.listAllPages(
@@ -60,7 +57,6 @@ describe('an updated_since that is not a watermark', () => {
   };
 
   test('returns what changed up to five seconds earlier, on every page and in the count', async () => {
-    await start();
     for (const kind of KINDS) {
       const changed = (await read(kind, releasedMs)).toSorted();
       expect(changed.length).toBeGreaterThanOrEqual(2);
@@ -81,13 +77,11 @@ describe('an updated_since that is not a watermark', () => {
   });
 
   test('never equals a watermark: with a watermark and no changes, lists and count are empty', async () => {
-    await start();
     for (const kind of KINDS) expect(await read(kind, releasedMs + 1)).toEqual([]);
     expect(await count(releasedMs + 1)).toBe(0);
   });
 
   test('never equals the watermark of a change of grants, even if grants are repeatedly revoked and restored', async () => {
-    await start();
     const { key } = service.partner('a');
     const watermarks: string[] = [];
     const leadEntity = { everything: false, leadEntities: ['le_b'], coops: [] };
@@ -105,7 +99,6 @@ describe('an updated_since that is not a watermark', () => {
   });
 
   test('can be the updated_at of a record, even if the clock stands still during several imports', async () => {
-    await start();
     const { key } = service.partner('all');
     for (const name of ['One', 'Two', 'Three']) {
       await publishLines(service.database, { contracts: [{ ...contract('ctr_1'), name }] }, { clock });
@@ -118,37 +111,17 @@ describe('an updated_since that is not a watermark', () => {
   });
 });
 
-/** A partner that knows only the API reference: it passes its own clock, or the greatest `updated_at` in its copy. */
-class Follower {
-  readonly records = new Map<string, ListedRecord>();
-  readonly #path: string;
-  readonly #key: string;
-  readonly #by: 'clock' | 'updated_at';
-  #since = '1970-01-01T00:00:00.000Z';
-
-  constructor(kind: string, key: string, by: 'clock' | 'updated_at') {
-    this.#path = `/v1/${kind}`;
-    this.#key = key;
-    this.#by = by;
-  }
-
-  async sync(): Promise<void> {
-    const beganAt = iso(evenClock());
-    const pages = await listAllPages(service.get, `${this.#path}?updated_since=${this.#since}`, this.#key, [7]);
-    const received = dataOf(...pages);
-    for (const record of received) this.records.set(record.id, record);
-    const greatest =
-      received
-        .map((record) => String(record['updated_at']))
-        .sort()
-        .at(-1) ?? this.#since;
-    if (this.#by === 'clock') this.#since = beganAt;
-    else if (greatest > this.#since) this.#since = greatest;
-  }
+/** Syncs. Who knows only the API reference passes its clock, or the greatest `updated_at` in its copy, next time. */
+async function sync(copy: Copy, by: 'watermark' | 'clock' | 'updated_at'): Promise<void> {
+  const beganAt = iso(evenClock());
+  await copy.sync();
+  const times = [...copy.records.values()].map((record) => String(record['updated_at'])).sort();
+  if (by === 'clock') copy.since = beganAt;
+  if (by === 'updated_at') copy.since = times.at(-1) ?? EPOCH;
 }
 
 test('clients that pass a watermark, their own clock or the greatest updated_at miss nothing during concurrent imports and grants', async () => {
-  service = await startService({
+  await using service = await startService({
     catalog: firstCatalog(),
     clock: evenClock,
     partners: [
@@ -164,31 +137,26 @@ test('clients that pass a watermark, their own clock or the greatest updated_at 
     startWriter({ database, role: 'importer', seed: 12, rounds: 40, clockSkewMs: 0 }).exited,
     startWriter({ database, role: 'granter', seed: 13, rounds: 40, clockSkewMs: 0 }).exited,
   ]).finally(() => writing.abort());
-  const followers = KINDS.flatMap((kind) =>
+  const copies = KINDS.flatMap((kind) =>
     (['watermark', 'clock', 'updated_at'] as const).flatMap((by) =>
-      PARTNERS.map((name) => {
-        const { key } = service.partner(name);
-        const follower = by === 'watermark' ? new Copy(kind, key, service.get) : new Follower(kind, key, by);
-        return { kind, by, name, follower };
-      }),
+      PARTNERS.map((name) => ({ by, name, copy: new Copy(kind, service.partner(name).key, service.get) })),
     ),
   );
   let syncs = 0;
   while (!writing.signal.aborted) {
-    for (const { follower } of followers) await follower.sync();
-    syncs += followers.length;
+    for (const { copy, by } of copies) await sync(copy, by);
+    syncs += copies.length;
     await delay(10);
   }
   expect(await writers).toEqual([0, 0, 0]);
-  expect(syncs).toBeGreaterThan(3 * followers.length);
+  expect(syncs).toBeGreaterThan(3 * copies.length);
   await service.noticeChanges();
-  for (const { kind, by, name, follower } of followers) {
-    await follower.sync();
+  for (const { by, name, copy } of copies) {
+    await sync(copy, by);
     // Without changes, a sync with a watermark receives nothing.
-    if (by === 'watermark') expect(await follower.sync()).toBe(0);
-    const pages = await listAllPages(service.get, `/v1/${kind}`, service.partner(name).key, [100]);
-    for (const record of dataOf(...pages)) {
-      expect(follower.records.get(record.id), `${name} by ${by}: ${record.id}`).toEqual(record);
+    if (by === 'watermark') expect(await copy.sync()).toBe(0);
+    for (const record of await copy.listAll()) {
+      expect(copy.records.get(record.id), `${name} by ${by}: ${record.id}`).toEqual(record);
     }
   }
 }, 120_000);

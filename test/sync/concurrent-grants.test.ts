@@ -1,7 +1,8 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { hooked } from '../support/hooked.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
-import { startService, type TestService } from '../support/service.ts';
+import { serviceForEachTest } from '../support/service.ts';
 import { Copy, KINDS } from './copy.ts';
 
 /** A contract visible only through a grant of the coop. */
@@ -14,17 +15,11 @@ const CATALOG = {
   contracts: [...SMALL_CATALOG.contracts, OF_COOP],
 };
 
-let service: TestService;
-let nowMs: number;
+let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 1_000);
-let refreshes: number;
-/** The number of reloads that are still followed by changes. */
-let left: number;
 
 /** A request that meets changes for ten seconds gives up. */
 const RELOADS_PER_SYNC = 4;
-
-afterEach(() => service.close());
 
 const coop = { everything: false, leadEntities: [], coops: ['co_y'] };
 const leadEntity = { everything: false, leadEntities: ['le_b'], coops: [] };
@@ -36,38 +31,32 @@ const CHANGES = {
 };
 type Change = keyof typeof CHANGES;
 
-/** A service in which these changes happen, in turn, after a statement that brings a newer scope. */
-async function serveDuring(changes: readonly (readonly Change[])[]): Promise<void> {
-  nowMs = Date.parse('2026-06-01T12:00:00.000Z');
+/** The changes that happen, in turn, after a statement that brings a newer scope. */
+let changes: readonly (readonly Change[])[];
+let refreshes: number;
+/** The number of reloads that are still followed by changes. */
+let left: number;
+beforeEach(() => {
   refreshes = 0;
   left = 0;
-  service = await startService({
-    catalog: CATALOG,
-    clock,
-    partners: [{ name: 'a', leadEntities: ['le_a'] }],
-    // Otherwise it could notice a change before the request under test.
-    isPolling: false,
-    watch: (database) => ({
-      ...database,
-      run: async (...query) => {
-        const rows = await database.run(...query);
-        if (rows.some(bringsScope)) await change();
-        return rows;
-      },
-      readTexts: async (...query) => {
-        const read = await database.readTexts(...query);
-        if (bringsScope(read.head)) await change();
-        return read;
+});
+
+const service = serviceForEachTest({
+  catalog: CATALOG,
+  clock,
+  partners: [{ name: 'a', leadEntities: ['le_a'] }],
+  // Otherwise it could notice a change before the request under test.
+  isPolling: false,
+  watch: (database) =>
+    hooked(database, {
+      after: async (rows) => {
+        if (left === 0 || !rows.some(bringsScope)) return;
+        left -= 1;
+        for (const each of changes[refreshes % changes.length] ?? []) await CHANGES[each]();
+        refreshes += 1;
       },
     }),
-  });
-  async function change(): Promise<void> {
-    if (left === 0) return;
-    left -= 1;
-    for (const each of changes[refreshes % changes.length] ?? []) await CHANGES[each]();
-    refreshes += 1;
-  }
-}
+});
 
 /** Whether the server takes a newer scope from a row before it reads again. */
 const bringsScope = (row: unknown): boolean => ((row as { newer?: string | null }).newer ?? null) !== null;
@@ -85,8 +74,8 @@ describe('a change of grants between reading the scope and reading its page', ()
       ['revoke', 'publish'],
     ],
     [['publish'], ['publish', 'grant'], ['revoke']],
-  ])('fails no request, and a sync misses nothing: %j, then %j, and so on', async (...changes) => {
-    await serveDuring(changes);
+  ])('fails no request, and a sync misses nothing: %j, then %j, and so on', async (...given) => {
+    changes = given;
     const { key } = service.partner('a');
     const copies = KINDS.map((kind) => new Copy(kind, key, service.get));
     let turn = 0;
@@ -111,7 +100,7 @@ describe('a change of grants between reading the scope and reading its page', ()
   });
 
   test('is visible in the next response to the same request', async () => {
-    await serveDuring([['grant']]);
+    changes = [['grant']];
     const { key } = service.partner('a');
     const list = () => service.get('/v1/contracts', { key });
     // Another request, so that the one under test is not cached.

@@ -11,10 +11,11 @@ const EPOCH = '1970-01-01T00:00:00.000Z';
 export class Copy {
   readonly records = new Map<string, ListedRecord>();
   readonly kind: Kind;
+  /** What the next sync passes. */
+  since = EPOCH;
   readonly #key: string;
   readonly #get: Get;
   readonly #limits: readonly number[];
-  #since = EPOCH;
   /** Of the listing that it is reading. */
   #watermark = '';
   #cursor: string | null = null;
@@ -36,7 +37,7 @@ export class Copy {
     let received = 0;
     for (let page = 0; page < pages; page += 1) {
       const limit = this.#limits[page % this.#limits.length];
-      const parameters = new URLSearchParams({ updated_since: this.#since, limit: String(limit) });
+      const parameters = new URLSearchParams({ updated_since: this.since, limit: String(limit) });
       if (this.#cursor !== null) parameters.set('cursor', this.#cursor);
       const response = await this.#get(`/v1/${this.kind}?${parameters.toString()}`, { key: this.#key });
       expect(response.status, response.body).toBe(200);
@@ -49,7 +50,7 @@ export class Copy {
       received += records.length;
       this.#cursor = nextCursorOf(response);
       if (this.#cursor !== null) continue;
-      this.#since = watermark;
+      this.since = watermark;
       break;
     }
     return received;
@@ -58,7 +59,7 @@ export class Copy {
   /** Syncs until it has seen the events up to a watermark: a response can be a second old. */
   async syncTo(watermark: string): Promise<void> {
     do await this.sync();
-    while (this.#since < watermark);
+    while (this.since < watermark);
   }
 
   /** All records, by a full listing. */

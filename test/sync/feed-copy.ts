@@ -6,7 +6,7 @@ import type { Get, HttpResponse } from '../support/client.ts';
 import { changeStored } from '../support/stored-catalog.ts';
 
 /** An item of the feed of changes. */
-export interface FeedItem {
+interface FeedItem {
   readonly kind: string;
   readonly id: string;
   readonly record?: Record<string, unknown>;
@@ -107,7 +107,7 @@ export class FeedCopy {
     }
     for (const { kind, id, record } of items) {
       const key = `${kind} ${id}`;
-      expect(this.#seen, 'an id appears once in a listing').not.toContain(key);
+      expect(this.#seen.has(key), `${key} is in the listing twice`).toBe(false);
       if (record === undefined) this.records.delete(key);
       else this.records.set(key, record);
       this.#seen.add(key);

@@ -1,12 +1,13 @@
 import { beforeEach, expect, test } from 'vitest';
+import { KINDS } from '../../src/kinds.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier, type ImportLines } from '../support/publishing.ts';
 import { serviceForEachTest } from '../support/service.ts';
-import { getChanges, idInCursor, insertDepartures, type FeedPage } from './feed-copy.ts';
+import { FeedCopy, idInCursor, insertDepartures } from './feed-copy.ts';
 
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
 const clock = (): number => (nowMs += 10_000);
-/** A watermark of each partner, before the changes that a test makes. */
-let watermarks: Record<string, string>;
+/** A copy of each partner, from before the changes that a test makes. */
+let copies: Record<'all' | 'a' | 'ax', FeedCopy>;
 
 const service = serviceForEachTest({
   catalog: SMALL_CATALOG,
@@ -17,12 +18,14 @@ const service = serviceForEachTest({
     { name: 'ax', leadEntities: ['le_a'], coops: ['co_x'] },
   ],
 });
+
+async function makeCopy(name: string): Promise<FeedCopy> {
+  const copy = new FeedCopy(service.partner(name).key);
+  await copy.sync(service.get);
+  return copy;
+}
 beforeEach(async () => {
-  watermarks = {};
-  for (const name of ['all', 'a', 'ax']) {
-    const { meta } = await getChanges(service.get, service.partner(name).key, {});
-    watermarks[name] = meta?.watermark ?? '';
-  }
+  copies = { all: await makeCopy('all'), a: await makeCopy('a'), ax: await makeCopy('ax') };
 });
 
 const numbered = (prefix: string, count: number): string[] =>
@@ -35,20 +38,6 @@ async function publish(lines: ImportLines, departures: Parameters<typeof insertD
   await service.noticeChanges();
 }
 
-async function readToEnd(name: string, query: Readonly<Record<string, string>>): Promise<FeedPage[]> {
-  const pages: FeedPage[] = [];
-  for (let cursor: string | null = ''; cursor !== null;) {
-    const page: FeedPage = await getChanges(service.get, service.partner(name).key, {
-      ...query,
-      ...{ updated_since: watermarks[name] ?? '', ...(cursor !== '' && { cursor }) },
-    });
-    expect(page.status).toBe(200);
-    pages.push(page);
-    cursor = page.meta?.next_cursor ?? null;
-  }
-  return pages;
-}
-
 const leadEntity = (owner: string) => (id: string) => ({ id, owner: `lead_entity:${owner}` });
 
 test('each of more removals than one statement examines is listed, of several owners, and none from before', async () => {
@@ -59,13 +48,15 @@ test('each of more removals than one statement examines is listed, of several ow
     ...(index % 3 < 2 ? [{ id, owner: 'coop:co_x' }] : []),
     { id, owner: 'everything' },
   ]);
+  const inPages = await makeCopy('ax');
   await publish({ coops: [{ id: 'co_z', name: 'Z' }] }, [...old, ...left]);
   const removed = ids.map((id) => ({ kind: 'contracts', id, removed: true }));
-  const pages = await readToEnd('ax', { limit: '100' });
+  const pages = await inPages.sync(service.get, { limit: 100 });
   expect(pages.flatMap(({ items }) => items)).toEqual(removed);
   expect(pages).toHaveLength(Math.ceil(ids.length / 100));
-  for (const name of ['all', 'ax']) {
-    const pieces = await readToEnd(name, { limit: '1700', format: 'ndjson' });
+  for (const copy of [copies.all, copies.ax]) {
+    const pieces = await copy.sync(service.get, { limit: 1_700, format: 'ndjson' });
+    expect(pieces.at(-1)?.status).toBe(200);
     expect(pieces.flatMap(({ items }) => items)).toEqual(removed);
   }
 });
@@ -79,18 +70,9 @@ test('no cursor holds an id that its response or one before does not show, and w
     ...secrets,
     ...own,
   ]);
-  const since = `updated_since=${watermarks['ax']}`;
-  const lists = [
-    'lead-entities',
-    'coops',
-    'city-services',
-    'certifications',
-    'contracts',
-    'suppliers',
-    'solicitations',
-  ];
+  const since = `updated_since=${String(copies.ax.watermark)}`;
   let cursors = 0;
-  for (const path of ['changes?', `changes?${since}&`, ...lists.map((list) => `${list}?`), `contracts?${since}&`]) {
+  for (const path of ['changes?', `changes?${since}&`, ...KINDS.map((list) => `${list}?`), `contracts?${since}&`]) {
     for (const format of ['json', 'ndjson']) {
       const seen = new Set<string | null | undefined>([null, 'ctr_1']);
       let cursor: string | null = null;
@@ -112,7 +94,7 @@ test('no cursor holds an id that its response or one before does not show, and w
 });
 
 test('departures that a listing examines count as records do, and those of others cost nothing', async () => {
-  const since = { updated_since: watermarks['a'] ?? '' };
+  const since = { updated_since: copies.a.watermark ?? '' };
   const request = async (query: Readonly<Record<string, string>>): Promise<{ left: number; cursor: string }> => {
     const target = `/v1/changes?${new URLSearchParams({ ...since, ...query }).toString()}`;
     const { body, headers } = await service.get(target, { key: service.partner('a').key });

@@ -38,10 +38,8 @@ test('a listing of changes keeps the kinds of its first page, even if the partne
 });
 
 test('a process that does not know yet that a partner can read more kinds lists them all', async () => {
-  await using stack = new AsyncDisposableStack();
   const partners = [{ name: 'k', everything: true, kinds: ['contracts' as const] }];
-  const other = await startService({ catalog: SMALL_CATALOG, partners, isPolling: false });
-  stack.defer(() => other.close());
+  await using other = await startService({ catalog: SMALL_CATALOG, partners, isPolling: false });
   const { name, key } = other.partner('k');
   for (const format of ['json', 'ndjson'] as const) {
     const copy = new FeedCopy(key);
@@ -57,8 +55,7 @@ test('a process that does not know yet that a partner can read more kinds lists 
 test('a listing of changes begins on the primary, since a replica can lack what the copy has already', async () => {
   const sources: unknown[] = [];
   const partners = [{ name: 'a', everything: true }];
-  await using stack = new AsyncDisposableStack();
-  const other = await startService({
+  await using other = await startService({
     ...{ catalog: SMALL_CATALOG, partners, isPolling: false },
     watch: (database) => ({
       ...database,
@@ -68,7 +65,6 @@ test('a listing of changes begins on the primary, since a replica can lack what 
       },
     }),
   });
-  stack.defer(() => other.close());
   const copy = new FeedCopy(other.partner('a').key);
   await copy.sync(other.get);
   for (const format of ['json', 'ndjson'] as const) {

@@ -12,6 +12,7 @@ import {
   supplier,
   type ImportLines,
 } from '../support/publishing.ts';
+import { idsOf } from '../support/client.ts';
 import { serviceForEachTest } from '../support/service.ts';
 import { FeedCopy, getChanges, type FeedPage } from './feed-copy.ts';
 
@@ -155,9 +156,11 @@ test('with nothing new a listing is empty, and 304 with the tag of the last one'
 
 describe('lists as changed', () => {
   test('a solicitation with a new notice, which its list does not', async () => {
+    const list = `/v1/solicitations?updated_since=${copies['a']?.watermark ?? ''}`;
     const notice = { id: 1, title: 'Addendum', body: '', created_at: '2026-01-01T00:00:00Z' };
     await publish({ solicitations: [{ ...solicitation('sol_1', 1), notices: [notice] }] });
     expect(await changes('a')).toEqual(['+sol_1']);
+    expect(idsOf(await service.get(list, { key: service.partner('a').key }))).toEqual([]);
     expect(await changes('x')).toEqual([]);
   });
 

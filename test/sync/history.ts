@@ -7,10 +7,11 @@ import type { Kind } from '../../src/kinds.ts';
 import { Model, type Filters, type ModelScope, type Served } from '../model/model.ts';
 import type { Get, HttpResponse, ListedRecord } from '../support/client.ts';
 import { makePartner, readScope, type TestPartner } from '../support/partners.ts';
+import { apply, startingLines } from '../support/records/edited-lines.ts';
 import type { ServingProcess } from '../support/service.ts';
 import { KINDS } from './copy.ts';
 import { FeedCopy, idInCursor } from './feed-copy.ts';
-import { apply, PROCESSES, startingLines, type Step } from './steps.ts';
+import { PROCESSES, type Step } from './steps.ts';
 import type { World } from './world.ts';
 
 const EPOCH = '1970-01-01T00:00:00.000Z';
@@ -78,7 +79,7 @@ export class History {
 
   /** Publishes the first lines, and makes a new partner. */
   static async begin(world: World): Promise<History> {
-    await world.import(startingLines);
+    await world.import(() => startingLines());
     const name = `partner-${(world.partners += 1)}`;
     return new History(world, await makePartner(world.service.database, world.clock, { name, leadEntities: ['le_a'] }));
   }
@@ -205,7 +206,7 @@ export class History {
         const { kind, filters } = step.of;
         const url = `/v1/${kind}/count?${new URLSearchParams({ ...filters }).toString()}`;
         return this.#request(step.process, kind, url, 0, ({ body }, { model, scope }) =>
-          body === JSON.stringify({ total: model.count(kind, filters, scope, EPOCH) }),
+          body === JSON.stringify({ total: model.list(kind, filters, scope, EPOCH).length }),
         ); // prettier-ignore
       }
       case 'record': {

@@ -1,4 +1,4 @@
-import { addMilliseconds, EPOCH, formatTimestamp, latestOf } from '../../src/timestamp.ts';
+import { addMilliseconds, DAY_MS, EPOCH, formatTimestamp, latestOf } from '../../src/timestamp.ts';
 import {
   isKnown,
   isLost,
@@ -13,7 +13,6 @@ import { COPIES, KINDS, PARTNERS, type Owner, type RecordKind, type Step } from 
 
 /* A service reduced to its rules: records with owners, releases, departures, grants, and the log. */
 
-const DAY_MS = 86_400_000;
 const LEEWAY_MS = 5_000;
 const STEP_MS = 2 * LEEWAY_MS;
 
@@ -46,7 +45,7 @@ interface State {
 
 /** A client's copy, by the feed of changes and by lists, with all that makes a complete listing necessary. */
 interface Copy {
-  partner: number;
+  readonly partner: number;
   readonly feed: Map<string, number>;
   readonly list: Map<string, number>;
   since: string | null;
@@ -82,20 +81,7 @@ export class LogWorld {
   complete = 0;
 
   constructor() {
-    for (let index = 0; index < PARTNERS; index += 1) {
-      this.#create(index);
-      for (let copy = 0; copy < COPIES; copy += 1) {
-        this.#copies.push({
-          partner: -1,
-          feed: new Map(),
-          list: new Map(),
-          since: null,
-          listSince: new Map(),
-          narrowings: 0,
-          epoch: 0,
-        });
-      }
-    }
+    for (let index = 0; index < PARTNERS; index += 1) this.#create(index);
   }
 
   run(steps: readonly Step[]): void {
@@ -142,10 +128,9 @@ export class LogWorld {
 
   #take(step: Step): void {
     switch (step.type) {
-      case 'release': {
+      case 'release':
         this.#release(step.edits, step.days);
         return;
-      }
       case 'grant or revoke': {
         const one = this.#partner(step.partner);
         const granted = one.grants.get(step.owner);
@@ -171,43 +156,37 @@ export class LogWorld {
         this.#appendScope(one, 'change of kinds');
         return;
       }
-      case 'suspend or resume': {
+      case 'suspend or resume':
         this.#suspendOrResume(this.#partner(step.partner));
         return;
-      }
-      case 'recreate': {
+      case 'recreate':
         this.#create(step.partner);
         return;
-      }
       case 'key':
         this.#append({ what: 'key', partner_id: this.#partner(step.partner).id, narrows: null });
         return;
-      case 'roll back': {
+      case 'roll back':
         this.#rollBack(step.nth);
         return;
-      }
       case 'wait':
         this.#nowMs += step.days * DAY_MS;
         return;
       case 'back up':
         this.#backup = structuredClone(this.#state);
         return;
-      case 'lose': {
+      case 'lose':
         this.#lose(step.isClockBack);
         return;
-      }
       case 'recover':
         this.#reset(this.#newestSeen);
         this.#mustRecover = false;
         return;
-      case 'notice': {
+      case 'notice':
         this.#notice();
         return;
-      }
-      case 'sync': {
+      case 'sync':
         this.#sync(step.partner, step.copy);
         return;
-      }
     }
   }
 
@@ -336,15 +315,14 @@ export class LogWorld {
 
   #sync(index: number, nth: number): void {
     const one = this.#partner(index);
-    const copy = this.#copies[index * COPIES + nth];
-    if (copy === undefined || one.suspendedAt !== null) return;
-    if (copy.partner !== one.id) {
-      copy.partner = one.id;
-      copy.since = null;
-      copy.feed.clear();
-      copy.list.clear();
-      copy.listSince.clear();
-    }
+    const { id: partner, suspendedAt } = one;
+    if (suspendedAt !== null) return;
+    const stored = this.#copies[index * COPIES + nth];
+    const copy: Copy =
+      stored?.partner === partner
+        ? stored
+        : { partner, feed: new Map(), list: new Map(), since: null, listSince: new Map(), narrowings: 0, epoch: 0 };
+    this.#copies[index * COPIES + nth] = copy;
     const { log } = this.#state;
     const { since } = copy;
     const why = since === null ? 'first' : whyComplete(log, one.id, since);

@@ -1,13 +1,14 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startPythonMirror } from '../../client/test/python/python-process.ts';
 import { readCopy, STORES, storeOptions } from '../../client/test/mirror/support/copies.ts';
 import { firstCatalog, history, type Step } from '../../client/test/mirror/support/histories.ts';
 import type { MirrorProcess } from '../../client/test/mirror/support/mirror-process.ts';
 import { MirroredService } from '../../client/test/mirror/support/mirrored-service.ts';
 import { isInstalled } from '../support/installed-programs.ts';
+import { forAllTests } from '../support/lifetimes.ts';
 import type { ImportLines } from '../support/publishing.ts';
 import { numberOfRuns } from '../support/runs.ts';
 
@@ -17,14 +18,9 @@ const RUNS = Number(process.env['MIRROR_RUNS'] ?? numberOfRuns({ usually: 1, nig
 /** The copies of the client's mirror, and those of `partner_data.py`. */
 const MIRRORS = [...STORES, 'python'] as const;
 
-let service: MirroredService;
+const partner = { name: 'acme', leadEntities: ['le_0'], coops: ['co_0'] };
+const service = forAllTests(() => MirroredService.start(firstCatalog(), partner, { isKillable: true }));
 let copies = 0;
-
-beforeAll(async () => {
-  const partner = { name: 'acme', leadEntities: ['le_0'], coops: ['co_0'] };
-  service = await MirroredService.start(firstCatalog(), partner, { isKillable: true });
-});
-afterAll(() => service.close());
 
 const imports = { taken: 0, refused: 0 };
 async function publish(lines: ImportLines): Promise<void> {

@@ -4,7 +4,6 @@ import { recordNight } from '../../bench/measure/nights.ts';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { createClient } from '../support/client.ts';
 import { createDatabaseOf } from '../support/database.ts';
 import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
@@ -21,9 +20,8 @@ const POLL_MS = 500;
 test.each(['sqlite', 'postgres'] as const)(
   'no process responds with an older state a second after a commit, from its cache or not, on %s',
   async (engine) => {
+    await using made = await createDatabaseOf(engine);
     await using opened = new AsyncDisposableStack();
-    const made = await createDatabaseOf(engine);
-    opened.defer(() => made.drop());
     const { database } = made;
     await publishLines(database, { ...SMALL_CATALOG, coops: [...SMALL_CATALOG.coops, { id: 'co_y', name: 'Y' }] });
     let { key } = await makePartner(database, Date.now, { name: 'p', leadEntities: ['le_a'] });
@@ -39,16 +37,7 @@ test.each(['sqlite', 'postgres'] as const)(
       () => revokeKey(database, Date.now, key.split('_')[2] ?? ''),
     ];
     const clients = await Promise.all(
-      Array.from({ length: PROCESSES }, async () => {
-        const serving = startServing(made.config);
-        opened.defer(async () => {
-          serving.kill('SIGTERM');
-          await serving.closed;
-        });
-        const client = createClient(`http://127.0.0.1:${await serving.port()}`);
-        opened.defer(() => client.close());
-        return client;
-      }),
+      Array.from({ length: PROCESSES }, () => opened.use(startServing(made.config)).client()),
     );
     let max = 0;
     for (let trial = 0; trial < TRIALS; trial += 1) {

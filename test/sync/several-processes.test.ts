@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { deletePartner } from '../../src/access/partner-lifecycle.ts';
 import { idsOf, nextCursorOf, type HttpResponse } from '../support/client.ts';
 import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
-import { startService, type ServingProcess, type TestService } from '../support/service.ts';
+import { serviceForEachTest, type ServingProcess } from '../support/service.ts';
 import { FeedCopy, getChanges } from './feed-copy.ts';
 
 let nowMs = Date.parse('2026-06-01T12:00:00.000Z');
@@ -12,37 +12,35 @@ const clock = (): number => (nowMs += 1_000);
 const ofB = { everything: false, leadEntities: ['le_b'], coops: [] };
 const ID_OF_B = { contracts: 'ctr_b1', suppliers: 'sup_b1', solicitations: 'sol_b1' };
 
-let service: TestService;
+const numbers = [1, 2, 3];
+const service = serviceForEachTest({
+  catalog: {
+    ...SMALL_CATALOG,
+    suppliers: [...SMALL_CATALOG.suppliers, ...numbers.map((number) => supplier(`sup_b${number}`))],
+    contracts: [
+      ...SMALL_CATALOG.contracts,
+      ...numbers.map((number) => ({
+        ...contract(`ctr_b${number}`),
+        ...{ lead_entity_id: 'le_b', coop_id: null, supplier_ids: [`sup_b${number}`] },
+      })),
+    ],
+    solicitations: [
+      ...SMALL_CATALOG.solicitations,
+      ...numbers.map((number) => ({ ...solicitation(`sol_b${number}`, 10 + number), lead_entity_id: 'le_b' })),
+    ],
+  },
+  clock,
+  partners: [{ name: 'a', leadEntities: ['le_a'] }],
+  isPolling: false,
+});
 /** The process that lags behind: it does not poll, and knows the partner as it was at first. */
 let stale: ServingProcess;
 let key: string;
 
 beforeEach(async () => {
-  const numbers = [1, 2, 3];
-  service = await startService({
-    catalog: {
-      ...SMALL_CATALOG,
-      suppliers: [...SMALL_CATALOG.suppliers, ...numbers.map((number) => supplier(`sup_b${number}`))],
-      contracts: [
-        ...SMALL_CATALOG.contracts,
-        ...numbers.map((number) => ({
-          ...contract(`ctr_b${number}`),
-          ...{ lead_entity_id: 'le_b', coop_id: null, supplier_ids: [`sup_b${number}`] },
-        })),
-      ],
-      solicitations: [
-        ...SMALL_CATALOG.solicitations,
-        ...numbers.map((number) => ({ ...solicitation(`sol_b${number}`, 10 + number), lead_entity_id: 'le_b' })),
-      ],
-    },
-    clock,
-    partners: [{ name: 'a', leadEntities: ['le_a'] }],
-    isPolling: false,
-  });
   stale = await service.startOther();
   ({ key } = service.partner('a'));
 });
-afterEach(() => service.close());
 
 const get = (server: ServingProcess, path: string): Promise<HttpResponse> => server.get(path, { key });
 const grantB = () => grant(service.database, clock, 'a', ofB);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
-import { forAllTests } from '../support/lifetimes.ts';
+import { hooked } from '../support/hooked.ts';
 import { contract, SMALL_CATALOG } from '../support/publishing.ts';
-import { startService } from '../support/service.ts';
+import { serviceForAllTests } from '../support/service.ts';
 
 /** As many records as cost two requests. */
 const CONTRACTS = 2_001;
@@ -20,27 +20,17 @@ let statements = 0;
 let pieces = 0;
 let beforeStatement: (number: number) => Promise<unknown> | undefined = () => undefined;
 
-const service = forAllTests(() =>
-  startService({
-    catalog: CATALOG,
-    clock,
-    partners: [{ name: 'a', leadEntities: ['le_a'] }],
-    isPolling: false,
-    watch: (database) => ({
-      ...database,
-      run: async (...query) => {
-        await beforeStatement((statements += 1));
-        return database.run(...query);
-      },
-      readTexts: async (...query) => {
-        await beforeStatement((statements += 1));
-        const texts = await database.readTexts(...query);
-        pieces += 1;
-        return texts;
-      },
+const service = serviceForAllTests({
+  catalog: CATALOG,
+  clock,
+  partners: [{ name: 'a', leadEntities: ['le_a'] }],
+  isPolling: false,
+  watch: (database) =>
+    hooked(database, {
+      before: () => beforeStatement((statements += 1)),
+      after: (_, isOfTexts) => (pieces += Number(isOfTexts)),
     }),
-  }),
-);
+});
 
 const GRANTS = { everything: false, leadEntities: ['le_b'], coops: [] };
 

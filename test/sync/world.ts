@@ -3,10 +3,11 @@ import { recover } from '../../src/recovery/recover.ts';
 import { listKeptReleases, rollback } from '../../src/recovery/rollback.ts';
 import { readRecords, type Contract, type Records, type Solicitation, type Supplier } from '../model/records.ts';
 import { servedContract, servedSupplier } from '../model/served.ts';
-import { publishLines, withImportDirectory, type ImportLines } from '../support/publishing.ts';
+import { publishLines } from '../support/publishing.ts';
+import { allOf, differing, recordsOf, startingLines, type Lines } from '../support/records/edited-lines.ts';
 import { startService, type ServingProcess, type TestService } from '../support/service.ts';
 import { KINDS } from './copy.ts';
-import { PROCESSES, startingLines, type Lines } from './steps.ts';
+import { PROCESSES } from './steps.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -57,18 +58,14 @@ export class World {
     lines.coops.set('co_last', { id: 'co_last', name: String(nowMs) });
     const { database } = this.service;
     const { timestamp } = await publishLines(database, isWhole ? allOf(lines) : differing(before, lines), {
-      ...{
-        clock,
-        replace: isWhole,
-        allowRemovals: true,
-        blockSize: 4,
-        ...(removalsDays !== undefined && { removalsDays }),
-      },
+      clock,
+      replace: isWhole,
+      allowRemovals: true,
+      blockSize: 4,
+      ...(removalsDays !== undefined && { removalsDays }),
     });
     const publishedAt = timestamp ?? expect.fail('nothing was published');
-    const read = await withImportDirectory(allOf(lines), (path) =>
-      Promise.resolve(readRecords([{ path, publishedAt }])),
-    );
+    const read = await recordsOf(lines, publishedAt);
     for (const kind of KINDS)
       for (const [id, record] of read[kind]) {
         const former = records[kind].get(id);
@@ -120,17 +117,3 @@ const SHOWN = {
   solicitations: (one: Solicitation) =>
     JSON.stringify({ ...one, ...{ updatedAt: '', publishedAt: '', documents: [], notices: [], questions: [] } }),
 };
-
-const allOf = (lines: Lines): ImportLines =>
-  Object.fromEntries(Object.entries(lines).map(([kind, map]) => [kind, [...(map as Map<string, object>).values()]]));
-
-/** The lines that are new or changed, and a line for each removed record. */
-function differing(before: Lines, after: Lines): ImportLines {
-  const ofKind = (old: ReadonlyMap<string, object>, now: ReadonlyMap<string, object>): object[] => [
-    ...[...now].filter(([id, line]) => JSON.stringify(line) !== JSON.stringify(old.get(id))).map(([, line]) => line),
-    ...[...old.keys()].filter((id) => !now.has(id)).map((id) => ({ id, deleted: true })),
-  ];
-  const kinds = Object.keys(after) as (keyof Lines)[];
-  const files = kinds.map((kind) => [kind, ofKind(before[kind], after[kind])] as const);
-  return Object.fromEntries(files.filter(([, own]) => own.length > 0));
-}

@@ -18,7 +18,7 @@ export function evenClock(): number {
 }
 
 /** The task of a writer, as JSON in its first argument. */
-export interface WriterTask {
+interface WriterTask {
   database: DatabaseConfig;
   role: 'importer' | 'granter';
   seed: number;
@@ -79,7 +79,7 @@ export function firstCatalog(): ImportLines {
 }
 
 /** A writer that runs until it has finished its rounds, or is stopped. */
-export interface Writer {
+interface Writer {
   stop(): void;
   /** Its exit code. */
   exited: Promise<number>;

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { runPds, runPdsOf, type Outcome } from '../commands/run-pds.ts';
-import { createClient, listAllPages, type Client } from '../support/client.ts';
+import { createClient, dataOf, listAllPages, nextCursorOf, type Client } from '../support/client.ts';
 import { startNginx } from '../support/cluster/nginx.ts';
 import { ServicePart } from '../support/cluster/service.ts';
 import type { Workspace } from '../support/cluster/workspace.ts';
@@ -75,7 +75,7 @@ export async function upgradeRolling(workspace: Workspace, databaseUrl: string):
 
   const first = await client.get('/v1/contracts?limit=1', { key });
   const watermark = String(first.headers['x-sync-watermark']);
-  const { next_cursor: cursor } = (JSON.parse(first.body) as { meta: { next_cursor: string } }).meta;
+  const cursor = nextCursorOf(first);
   const expectContinued = async (): Promise<void> => {
     const { body } = await client.get(`/v1/changes?updated_since=${watermark}`, { key });
     const { data, meta } = JSON.parse(body) as ChangesPage;
@@ -149,7 +149,7 @@ async function askAll(client: Client, key: string): Promise<Answers> {
   for (const list of LISTS) {
     const pages = await listAllPages(client.get, `/v1/${list}`, key, [1]);
     for (const { status, body } of pages) expect(status, body).toBe(200);
-    answers[list] = pages.flatMap(({ body }) => (JSON.parse(body) as { data: unknown[] }).data);
+    answers[list] = dataOf(...pages);
   }
   for (const record of RECORDS) {
     const { status, body } = await client.get(`/v1/${record}`, { key });

@@ -23,10 +23,10 @@ export function takeOutVersionBefore(folder: string, { version, commit } = VERSI
   mkdirSync(tree, { recursive: true });
   let archive: Buffer;
   try {
-    const options = { cwd: REPOSITORY, maxBuffer: 1 << 30, stdio: ['ignore', 'pipe', 'ignore'] as const };
     archive = execFileSync('git', ['archive', commit], {
-      ...options,
-      stdio: [...options.stdio],
+      cwd: REPOSITORY,
+      maxBuffer: 1 << 30,
+      stdio: ['ignore', 'pipe', 'ignore'],
     });
   } catch (error) {
     throw new Error(

@@ -3,12 +3,20 @@ import type { Partner } from '../../src/access/scope.ts';
 import type { DatabaseConfig } from '../../src/config.ts';
 import type { OpenDatabase } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
+import type { ObservedRequest } from '../../src/http/request/observers.ts';
 import { openUsageStore } from '../../src/usage/usage-store.ts';
 import type { UsageRow } from '../../src/database/tables.ts';
 import { UsageRecorder } from '../../src/usage/usage-recorder.ts';
 
+/** A request of a partner's key, as observers receive it. */
+export const observedRequest = (changes: Partial<ObservedRequest>): ObservedRequest => ({
+  ...{ id: 'req_1', method: 'GET', route: '/v1/coops', status: 200, durationMs: 1, partner: { id: 1 } as Partner },
+  ...{ keyId: 'key00001', rows: 1, traceId: null, refusal: null },
+  ...changes,
+});
+
 /** A serving process's recorder that writes only on request. */
-export interface Recording {
+export interface Recording extends AsyncDisposable {
   readonly recorder: UsageRecorder;
   /** Counts N requests of a key, each with one record. */
   readonly count: (keyId: string, requests: number) => void;
@@ -29,27 +37,18 @@ export function startRecording(
     { write: (line: string) => void said.push((JSON.parse(line) as { msg: string }).msg) },
   );
   const recorder = new UsageRecorder({ store: openUsageStore(config, serving), clock, retentionDays, logger });
+  const close = async (): Promise<void> => {
+    await recorder.stop();
+    await serving.close();
+  };
   return {
     recorder,
     said,
     count(keyId, requests) {
-      const asked = {
-        id: 'req_1',
-        traceId: null,
-        method: 'GET',
-        route: '/v1/coops',
-        status: 200,
-        durationMs: 1,
-        rows: 1,
-        refusal: null,
-      };
-      const partner = { id: 1 } as Partner;
-      for (let request = 0; request < requests; request += 1) recorder.observe({ ...asked, partner, keyId });
+      for (let request = 0; request < requests; request += 1) recorder.observe(observedRequest({ keyId }));
     },
-    async close() {
-      await recorder.stop();
-      await serving.close();
-    },
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }
 
@@ -69,4 +68,17 @@ export function writtenUsage({ kysely }: OpenDatabase): Promise<UsageRow[]> {
 export async function writtenRequests(database: OpenDatabase): Promise<Record<string, number>> {
   const rows = await writtenUsage(database);
   return Object.fromEntries(rows.map(({ key_id: keyId, requests }) => [keyId, requests]));
+}
+
+/** Stores the counts of a day, a key and an endpoint in place of those before. The partner is the owner of the key. */
+export async function storeUsage({ kysely }: OpenDatabase, counts: Partial<UsageRow>): Promise<void> {
+  const subject = { day: '2026-04-15', key_id: 'k', endpoint: '/v1/coops', ...counts };
+  const owner = kysely.selectFrom('access.keys').select('partner_id').where('id', '=', subject.key_id);
+  const { partner_id } = (await owner.executeTakeFirst()) ?? { partner_id: 1 };
+  const row = { partner_id, requests: 1, records: 1, limited: 0, failed: 0, ...subject };
+  await kysely
+    .insertInto('access.usage')
+    .values(row)
+    .onConflict((conflict) => conflict.columns(['day', 'partner_id', 'key_id', 'endpoint']).doUpdateSet(row))
+    .execute();
 }

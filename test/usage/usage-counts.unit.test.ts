@@ -2,17 +2,13 @@ import { expect, test } from 'vitest';
 import type { Partner } from '../../src/access/scope.ts';
 import type { ObservedRequest } from '../../src/http/request/observers.ts';
 import { UsageCounts } from '../../src/usage/usage-recorder.ts';
+import { observedRequest } from './recording.ts';
 
 const NOON_MS = Date.parse('2026-04-15T12:00:00.000Z');
 const PARTNER = { id: 7, name: 'acme' } as Partner;
 
-function request(changes: Partial<ObservedRequest> = {}): ObservedRequest {
-  return {
-    ...{ id: 'req_1', method: 'GET', route: '/v1/coops', status: 200, durationMs: 1, partner: PARTNER },
-    ...{ keyId: 'key00001', rows: 3, traceId: null, refusal: null },
-    ...changes,
-  };
-}
+const request = (changes: Partial<ObservedRequest> = {}): ObservedRequest =>
+  observedRequest({ partner: PARTNER, rows: 3, ...changes });
 
 test('requests are counted per UTC day, key and endpoint, in a fixed order', () => {
   const counts = new UsageCounts();

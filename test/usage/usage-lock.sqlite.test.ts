@@ -1,25 +1,19 @@
 import { chmodSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SqliteConnection } from '../../src/database/sqlite/sqlite-files.ts';
-import { databaseForEachTest } from '../support/database.ts';
-import { startRecording, writtenRequests, type Recording } from './recording.ts';
+import { databaseForEachTest, databasePathOf } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
+import { startRecording, writtenRequests } from './recording.ts';
 
 const NOBODY = 65_534;
 
-let recording: Recording;
-let path: string;
-
 const made = databaseForEachTest();
-beforeEach(() => {
-  path = made.config.engine === 'sqlite' ? made.config.path : '';
-  recording = startRecording(made.config);
-});
-afterEach(() => recording.close());
+const recording = forEachTest(() => startRecording(made.config));
 
 test("while another process locks the database's file, requests are counted without waiting", async () => {
   const { recorder, count } = recording;
-  const other = new SqliteConnection(path);
+  const other = new SqliteConnection(databasePathOf(made));
   other.exec('begin immediate');
   count('key', 1);
   for (let attempt = 0; attempt < 20; attempt += 1) {
@@ -38,6 +32,7 @@ test("while another process locks the database's file, requests are counted with
 
 test('with a read-only database file, requests are counted, and written once it is writable', async () => {
   const { recorder, count, said } = recording;
+  const path = databasePathOf(made);
   const files = [path, `${path}-wal`, `${path}-shm`];
   for (const file of files) chmodSync(file, 0o444);
   chmodSync(dirname(path), 0o555);

@@ -1,47 +1,27 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { createPartner, setPartner } from '../../src/access/partner-admin.ts';
-import { createClient } from '../support/client.ts';
-import { createTestDatabase, type TestDatabase } from '../support/database.ts';
+import { databaseForEachTest } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
+import { makePartner } from '../support/partners.ts';
 import { publishLines, SMALL_CATALOG } from '../support/publishing.ts';
-import { startServing, type Serving } from '../support/serving-process.ts';
+import { startServing } from '../support/serving-process.ts';
 import { writtenUsage } from './recording.ts';
 
 /** How much usage a killed server can lose. */
 const LOST_MS = 10_000;
 
-let made: TestDatabase;
 let key: string;
-let serving: Serving;
-let started: Serving[];
 
+const made = databaseForEachTest();
 beforeEach(async () => {
-  started = [];
-  made = await createTestDatabase();
   await publishLines(made.database, SMALL_CATALOG);
-  await createPartner(made.database, Date.now, 'acme', { everything: true });
-  ({ key } = await issueKey(made.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null }));
+  ({ key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true }));
 });
-afterEach(async () => {
-  for (const one of started) one.kill('SIGKILL');
-  await Promise.all(started.map(({ closed }) => closed));
-  await made.drop();
-});
-
-/** Starts a service, which `serving` then is. */
-async function serve() {
-  serving = startServing(made.config, { PDS_LOG_LEVEL: 'info' });
-  started.push(serving);
-  return createClient(`http://127.0.0.1:${await serving.port()}`);
-}
-
-async function total(): Promise<number> {
-  return (await writtenUsage(made.database)).reduce((sum, { requests }) => sum + requests, 0);
-}
+const serving = forEachTest(() => startServing(made.config, { PDS_LOG_LEVEL: 'info' }));
 
 test('a killed server loses at most the counts of its last ten seconds', async () => {
-  const client = await serve();
+  const client = await serving.client();
   const answeredAtMs: number[] = [];
   const untilMs = performance.now() + LOST_MS + 3_000;
   while (performance.now() < untilMs) {
@@ -52,8 +32,7 @@ test('a killed server loses at most the counts of its last ten seconds', async (
   serving.kill('SIGKILL');
   const killedAtMs = performance.now();
   await serving.closed;
-  client.close();
-  const counted = await total();
+  const counted = (await writtenUsage(made.database)).reduce((sum, { requests }) => sum + requests, 0);
   const certain = answeredAtMs.filter((atMs) => atMs < killedAtMs - LOST_MS).length;
   expect(certain).toBeGreaterThan(0);
   expect(counted).toBeGreaterThanOrEqual(certain);
@@ -62,10 +41,9 @@ test('a killed server loses at most the counts of its last ten seconds', async (
 
 test('a server that shuts down loses no counts by key, endpoint and outcome', async () => {
   const second = await issueKey(made.database, Date.now, 'acme', { environment: 'test', lifetimeMs: null });
-  await createPartner(made.database, Date.now, 'limited', { everything: true });
-  await setPartner(made.database, Date.now, 'limited', { requestsPerMinute: 2 });
-  const limited = await issueKey(made.database, Date.now, 'limited', { environment: 'test', lifetimeMs: null });
-  const client = await serve();
+  const small = { name: 'limited', everything: true, requestsPerMinute: 2 };
+  const limited = await makePartner(made.database, Date.now, small);
+  const client = await serving.client();
   const ask = async (path: string, usedKey: string | undefined, times: number): Promise<void> => {
     const options = usedKey === undefined ? {} : { key: usedKey };
     for (let time = 0; time < times; time += 1) await client.get(path, options);
@@ -85,7 +63,6 @@ test('a server that shuts down loses no counts by key, endpoint and outcome', as
   await ask('/health', key, 3);
   serving.kill('SIGTERM');
   expect(await serving.exited).toEqual([0, null]);
-  client.close();
   const rows = (await writtenUsage(made.database)).map(({ key_id: keyId, endpoint, requests, ...row }) => [
     ...[keyId, endpoint, requests, row.records, row.limited, row.failed],
   ]);
@@ -93,7 +70,7 @@ test('a server that shuts down loses no counts by key, endpoint and outcome', as
     [key.slice(9, 17), '/v1/contracts', 6, 10, 0, 0],
     [key.slice(9, 17), 'unknown', 3, 0, 0, 0],
     [second.details.id, '/v1/contracts/:id', 3, 2, 0, 0],
-    [limited.details.id, '/v1/suppliers', 5, 4, 3, 0],
+    [limited.key.slice(9, 17), '/v1/suppliers', 5, 4, 3, 0],
   ];
   expect(rows.map(String).toSorted()).toEqual(expected.map(String).toSorted());
 });

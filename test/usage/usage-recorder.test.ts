@@ -1,23 +1,17 @@
 import { sql } from 'kysely';
-import { afterEach, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import { startRecording, writtenRequests, writtenUsage, type Recording } from './recording.ts';
 import { databaseForEachTest } from '../support/database.ts';
+import { forEachTest } from '../support/lifetimes.ts';
 
 const DAY_MS = 86_400_000;
 const NOON_MS = Date.parse('2026-04-15T12:00:00.000Z');
 
-const recordings: Recording[] = [];
-
 const made = databaseForEachTest();
-afterEach(async () => {
-  for (const recording of recordings.splice(0)) await recording.close();
-});
+const opened = forEachTest(() => new AsyncDisposableStack());
 
-function record(options?: Parameters<typeof startRecording>[1]): Recording {
-  const recording = startRecording(made.config, options);
-  recordings.push(recording);
-  return recording;
-}
+const record = (options?: Parameters<typeof startRecording>[1]): Recording =>
+  opened.use(startRecording(made.config, options));
 
 /** Makes the database reject writes for this key until the returned function is called. */
 async function refuse(keyId: string): Promise<() => Promise<unknown>> {

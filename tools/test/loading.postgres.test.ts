@@ -1,15 +1,13 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { marked } from 'marked';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DEMO_KEY } from '../../src/access/keys.ts';
-import { databaseUrlOf } from '../../test/commands/run-pds.ts';
+import { databaseUrlOf, runProgram } from '../../test/commands/run-pds.ts';
+import { linesOf } from '../../test/portal/examples.ts';
 import { readText } from '../../test/portal/site.ts';
 import { createEmptyDatabase, type TestDatabase } from '../../test/support/database.ts';
 import { testWith, type InstalledProgram } from '../../test/support/installed-programs.ts';
@@ -84,12 +82,7 @@ afterAll(async () => {
 });
 
 async function run(program: string, ...words: readonly string[]): Promise<string> {
-  const child = spawn(program, words, { cwd: folder, env: environment, stdio: ['ignore', 'pipe', 'pipe'] });
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'exit') as Promise<[number | null]>,
-  ]);
+  const { code, stdout, stderr } = await runProgram([program, ...words], environment, { cwd: folder });
   expect(code, stderr).toBe(0);
   return stdout;
 }
@@ -139,10 +132,3 @@ test('each section of the guide is run, or said not to be', () => {
 test('no key is in a URL', () => {
   for (const { code } of BLOCKS) expect(code).not.toMatch(/[?&/][^"'\s]*(?:KEY|Key)/);
 });
-
-function linesOf(output: string): string[] {
-  return output
-    .split('\n')
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
-}

@@ -1,15 +1,10 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readCopy, storeOptions } from './support/copies.ts';
-import { firstCatalog } from './support/histories.ts';
-import { MirroredService } from './support/mirrored-service.ts';
+import { mirroredServiceForEachTest } from './support/mirrored-service.ts';
 
 const DAY_MS = 86_400_000;
 
-let service: MirroredService;
-beforeEach(async () => {
-  service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true });
-});
-afterEach(() => service.close());
+const service = mirroredServiceForEachTest();
 
 /** Runs one sync with a clock that is `aheadMs` ahead of the service's. */
 async function mirror(args: readonly string[], aheadMs: number): Promise<void> {

@@ -12,44 +12,22 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { supplier } from '../../../test/support/publishing.ts';
-import { readCopy, storeOptions } from './support/copies.ts';
-import { firstCatalog } from './support/histories.ts';
-import { MirroredService } from './support/mirrored-service.ts';
+import { storeOptions } from './support/copies.ts';
+import { mirroredServiceForEachTest } from './support/mirrored-service.ts';
 
-let service: MirroredService;
-beforeEach(async () => {
-  service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true });
-});
-afterEach(() => service.close());
+const service = mirroredServiceForEachTest();
 
 const mirror = (...args: string[]) => service.mirror(...args);
-
-/** Runs a mirror that is killed before a request reaches the service; returns the targets of its requests. */
-async function killAt(index: number, args: readonly string[]): Promise<string[]> {
-  const killed = service.startMirror(...args);
-  service.intercept((_request, requestIndex) => {
-    if (requestIndex === index) killed.kill('SIGKILL');
-    return {};
-  });
-  expect((await killed.ended).code).toBeNull();
-  return service.targets;
-}
-
-/** Runs the mirror, and asserts that it succeeds and that the copy equals what the service returns. */
-async function expectComplete(args: readonly string[]): Promise<void> {
-  const { code, stderr } = await mirror(...args);
-  expect(code, stderr).toBe(0);
-  expect(readCopy('ndjson', service.folder)).toEqual(await service.served());
-}
+const expectComplete = (args: readonly string[]) => service.copied('ndjson', mirror(...args));
 
 describe('a copy in NDJSON', () => {
   const args = (): string[] => storeOptions('ndjson', service.folder);
   const file = (name: string): string => join(service.folder, 'copy', name);
 
   test('with unrecorded lines in a partial listing, continues after the last recorded piece', async () => {
-    await killAt(7, args());
+    await service.killAt(7, args());
     const listing = file('.mirror/received-contracts.ndjson');
     expect(readFileSync(listing, 'utf8').split('\n')).toHaveLength(11);
     // Longer than the piece that replaces it.
@@ -71,7 +49,7 @@ describe('a copy in NDJSON', () => {
   test('with a deleted file continues an interrupted listing that restores it', async () => {
     await mirror(...args());
     rmSync(file('suppliers.ndjson'));
-    const interruptedAt = (await killAt(6, args())).at(-1);
+    const interruptedAt = (await service.killAt(6, args())).at(-1);
     service.intercept(null);
     await expectComplete(args());
     expect(service.targets.filter((target) => target.includes('cursor=')).slice(0, 2)).toContain(interruptedAt);
@@ -82,10 +60,8 @@ describe('a copy in NDJSON', () => {
     const path = file('contracts.ndjson');
     writeFileSync(path, readFileSync(path, 'utf8').replace('\n{', '\nx'));
     await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
-    await service.settle();
-    const { code, stderr } = await mirror(...args());
-    expect(stderr).toContain(`${path}: line 2 was not written by a mirror. Delete the file and run the mirror again`);
-    expect(code).toBe(1);
+    const message = `${path}: line 2 was not written by a mirror. Delete the file and run the mirror again`;
+    await service.refused(args(), message);
     rmSync(path);
     await expectComplete(args());
   });
@@ -93,23 +69,19 @@ describe('a copy in NDJSON', () => {
   test('is never created over other files, nor over its own without their state', async () => {
     mkdirSync(file(''), { recursive: true });
     writeFileSync(file('contracts.ndjson'), '{"id":"theirs"}\n');
-    const refused = await mirror(...args());
-    expect(refused.stderr).toContain('contains contracts.ndjson, but no state of a mirror');
-    expect(refused.code).toBe(1);
+    await service.refused(args(), 'contains contracts.ndjson, but no state of a mirror');
     expect(readFileSync(file('contracts.ndjson'), 'utf8')).toBe('{"id":"theirs"}\n');
     rmSync(file('contracts.ndjson'));
     await expectComplete(args());
     rmSync(file('.mirror'), { recursive: true });
-    expect((await mirror(...args())).stderr).toContain('but no state of a mirror');
+    await service.refused(args(), 'but no state of a mirror');
   });
 
   test('with an unreadable state is reported with advice', async () => {
     await mirror(...args());
     for (const text of ['', '{', 'null']) {
       writeFileSync(file('.mirror/state.json'), text);
-      const { code, stderr } = await mirror(...args());
-      expect(stderr).toContain('state.json was not written by a mirror. Start a new copy in another directory\n');
-      expect(code).toBe(1);
+      await service.refused(args(), 'state.json was not written by a mirror. Start a new copy in another directory\n');
     }
   });
 
@@ -123,18 +95,14 @@ describe('a copy in NDJSON', () => {
         // The contract ctr_9 shows its name.
         suppliers: [{ ...supplier('sup_1'), name: 'Renamed' }],
       });
-      await service.settle();
       // A directory in the way makes the run fail at exactly this point.
       mkdirSync(file(obstacle));
       writeFileSync(join(file(obstacle), 'full'), '');
-      const failed = await mirror(...args());
-      expect(failed.stderr).toContain(obstacle);
-      expect(failed.code).toBe(1);
+      await service.refused(args(), obstacle);
       rmSync(file(obstacle), { recursive: true });
-      const { stdout } = await mirror(...args(), '--json');
+      const { stdout } = await service.copied('ndjson', mirror(...args(), '--json'));
       const ids = [...stdout.matchAll(/^\{"kind":"[a-z]+","id":"(\w+)"/gm)].map(([, id]) => id);
       expect(ids).toEqual(['ctr_1', 'ctr_9', 'sol_1', 'sup_1']);
-      expect(readCopy('ndjson', service.folder)).toEqual(await service.served());
     },
   );
 
@@ -168,9 +136,7 @@ test('a copy in SQLite is locked through every symbolic link to it', async () =>
   await first.printed('contracts 10 added');
   const link = join(service.folder, 'link.sqlite');
   symlinkSync(join(service.folder, 'copy.sqlite'), link);
-  const { code, stderr } = await mirror('--sqlite', link);
-  expect(stderr).toContain('another mirror is using it');
-  expect(code).toBe(1);
+  await service.refused(['--sqlite', link], 'another mirror is using it');
   first.stop();
   expect((await first.ended).code).toBe(0);
 });
@@ -203,7 +169,6 @@ describe('links that others planted in a copy in NDJSON', () => {
   beforeEach(async () => {
     await mirror(...args());
     await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
-    await service.settle();
   });
 
   test('in place of files that it creates are removed', async () => {
@@ -219,9 +184,7 @@ describe('links that others planted in a copy in NDJSON', () => {
     'in place of %s, which it appends to, are reported',
     async (name) => {
       plant([`.mirror/${name}`]);
-      const { code, stderr } = await mirror(...args());
-      expect(stderr).toContain(`.mirror/${name} is a symbolic link. Remove it\n`);
-      expect(code).toBe(1);
+      await service.refused(args(), `.mirror/${name} is a symbolic link. Remove it\n`);
       expect(readFileSync(victim(), 'utf8')).toBe('precious');
       rmSync(join(copy(), '.mirror', name));
       await expectComplete(args());
@@ -234,9 +197,7 @@ describe('links that others planted in a copy in NDJSON', () => {
     rmSync(copy(), { recursive: true });
     mkdirSync(copy());
     symlinkSync(elsewhere, join(copy(), '.mirror'));
-    const { code, stderr } = await mirror(...args());
-    expect(stderr).toContain('.mirror is a symbolic link. Remove it, or choose another directory\n');
-    expect(code).toBe(1);
+    await service.refused(args(), '.mirror is a symbolic link. Remove it, or choose another directory\n');
     expect(readdirSync(elsewhere)).toEqual([]);
   });
 });

@@ -1,40 +1,21 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { issueKey } from '../../../src/access/key-admin.ts';
 import { solicitation } from '../../../test/support/publishing.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
-import { firstCatalog } from './support/histories.ts';
 import { startMirrorHere } from './support/mirror-here.ts';
-import { MirroredService } from './support/mirrored-service.ts';
+import { mirroredServiceForEachTest } from './support/mirrored-service.ts';
 
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
 
-let service: MirroredService;
-
-const PARTNER = { name: 'acme', everything: true };
-
-beforeEach(async () => {
-  service = await MirroredService.start(firstCatalog(), PARTNER);
-});
-afterEach(() => service.close());
+const service = mirroredServiceForEachTest();
 
 /** Runs a mirror undisturbed. */
 async function mirror(...args: string[]) {
   service.intercept(null);
   return service.mirror(...args);
-}
-
-/** Runs a mirror that is killed before a request reaches the service; returns the targets of its requests. */
-async function killAt(index: number, args: readonly string[]): Promise<string[]> {
-  const killed = service.startMirror(...args);
-  service.intercept((_request, requestIndex) => {
-    if (requestIndex === index) killed.kill('SIGKILL');
-    return {};
-  });
-  expect((await killed.ended).code).toBeNull();
-  return service.targets;
 }
 
 const isChanges = (target: string): boolean => target.startsWith('/v1/changes?');
@@ -50,26 +31,21 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
   const args = (): string[] => storeOptions(type, service.folder);
 
   test('has every record with its details, and a run without news is two requests', async () => {
-    const { code, stderr } = await mirror(...args());
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
+    expect((await service.copied(type, mirror(...args()))).stderr).toBe('');
     expect((await mirror(...args())).code).toBe(0);
     expect(service.targets).toEqual(['/v1/key', expect.stringMatching(/^\/v1\/changes\?.*updated_since=/)]);
   });
 
   test('that was killed during its first copy continues with the piece it had requested', async () => {
-    const [interruptedAt = ''] = (await killAt(6, args())).slice(-1);
+    const [interruptedAt = ''] = (await service.killAt(6, args())).slice(-1);
     expect(interruptedAt).toMatch(/^\/v1\/changes\?.*cursor=/);
     await service.publish({ contracts: [{ id: 'ctr_0', deleted: true }] });
-    await service.settle();
-    const { code, stderr } = await mirror(...args());
-    expect(code, stderr).toBe(0);
+    await service.copied(type, mirror(...args()));
     const feed = service.targets.filter(isChanges);
     // The piece before it may not have been saved.
     expect(feed.slice(0, 2)).toContain(interruptedAt);
     // Once the listing is complete, the mirror requests the changes since it began.
     expect(feed.findLast((target) => !target.includes('cursor='))).toContain('updated_since=');
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
   test('applies changes of details, removals and ended grants in the next run', async () => {
@@ -83,24 +59,19 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
       contracts: [{ id: 'ctr_1', deleted: true }],
       'lead-entities': [{ id: 'le_2', name: 'Renamed' }],
     });
-    await service.settle();
-    expect((await mirror(...args())).code).toBe(0);
-    const copy = readCopy(type, service.folder);
-    expect(copy.details.get('sol_1')).toMatchObject({ notices });
-    expect(copy).toEqual(await service.served());
+    await service.copied(type, mirror(...args()));
+    expect(readCopy(type, service.folder).details.get('sol_1')).toMatchObject({ notices });
     await service.change('grant', { everything: false, leadEntities: ['le_1'], coops: [] });
     await service.change('revoke', { everything: true, leadEntities: [], coops: [] });
     await service.settle();
-    expect((await mirror(...args())).code).toBe(0);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
+    await service.copied(type, mirror(...args()));
     expect(readCopy(type, service.folder).contracts.size).toBeLessThan(9);
   });
 
   test('requests the short lists again only if something was published, with their ETags', async () => {
     await mirror(...args());
     await service.publish({ coops: [{ id: 'co_new', name: 'New' }] });
-    await service.settle();
-    await mirror(...args());
+    await service.copied(type, mirror(...args()));
     const lists = service.proxy.passed.filter(({ target }) => !isChanges(target) && target !== '/v1/key');
     expect(lists.map(({ target, isConditional }) => [target, isConditional])).toEqual([
       ['/v1/lead-entities', true],
@@ -108,17 +79,14 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
       ['/v1/city-services', true],
       ['/v1/certifications', true],
     ]);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
   test('begins again once if its cursor is rejected, and reports a second rejection', async () => {
     const spoil = (target: string) =>
       target.replace(/cursor=[^&]+/, 'cursor=spoiled').replace('limit=10000', 'limit=3');
     service.intercept(({ target }, index) => (index === 4 ? { target: spoil(target) } : {}));
-    const { code, stderr } = await service.mirror(...args());
-    expect(code, stderr).toBe(0);
+    await service.copied(type, service.mirror(...args()));
     expect(service.proxy.passed.filter(({ status }) => status === 400)).toHaveLength(1);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
   test('of another layout is refused', async () => {
@@ -130,9 +98,8 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
       const path = join(service.folder, 'copy/.mirror/state.json');
       writeFileSync(path, readFileSync(path, 'utf8').replace('"layout":2', '"layout":1'));
     }
-    const { code, stderr } = await mirror(...args());
-    expect(stderr).toMatch(/has layout 1; this version supports 2\. Start a new copy in another (file|directory)\n$/);
-    expect(code).toBe(1);
+    const message = /has layout 1; this version supports 2\. Start a new copy in another (file|directory)\n$/;
+    await service.refused(args(), message);
   });
 
   test('reads a piece again whose connection is reset, and no other', async () => {
@@ -140,18 +107,16 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
       if (index === 3) return { cutAfter: 700 };
       return index === 6 ? { cutAfter: 0 } : {};
     });
-    expect((await service.mirror(...args())).code).toBe(0);
+    await service.copied(type, service.mirror(...args()));
     const feed = service.targets.filter(isChanges);
     expect(feed.length - new Set(feed).size).toBe(2);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
   test('locks its copy, and a killed mirror leaves no lock', async () => {
     const first = service.startMirror(...args(), '--watch', '1h');
     await first.printed('contracts 10 added');
-    const second = await mirror(...args());
-    expect(second).toMatchObject({ code: 1, stdout: '' });
-    expect(second.stderr).toContain('another mirror is using it');
+    const { stdout } = await service.refused(args(), 'another mirror is using it');
+    expect(stdout).toBe('');
     first.kill('SIGKILL');
     await first.ended;
     expect((await mirror(...args())).code).toBe(0);
@@ -162,7 +127,6 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     await watching.printed('contracts 10 added');
     service.intercept(() => ({ cutAfter: 0 }));
     await service.publish({ coops: [{ id: 'co_new', name: 'New' }] });
-    await service.settle();
     await expect.poll(() => service.targets.length, { timeout: 20_000 }).toBeGreaterThan(1);
     service.intercept(null);
     await watching.printed('coops 1 added');
@@ -183,9 +147,8 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     // The request in flight completed. A whole run takes twice as many requests.
     expect(service.proxy.passed.every(({ status }) => status === 200)).toBe(true);
     expect(service.targets.length).toBeLessThan(9);
-    expect((await mirror(...args())).code).toBe(0);
+    await service.copied(type, mirror(...args()));
     expect(service.targets.find(isChanges)).toContain('cursor=');
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
   });
 
   test('puts the key into no file, output or URL', async () => {
@@ -200,9 +163,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 
   test('rejects the copy of another service', async () => {
     await mirror(...args());
-    const { code, stderr } = await service.mirror(...args(), '--url', `${service.proxy.url}/elsewhere`);
-    expect(stderr).toContain(`is a copy of ${service.proxy.url}`);
-    expect(code).toBe(1);
+    await service.refused([...args(), '--url', `${service.proxy.url}/elsewhere`], `is a copy of ${service.proxy.url}`);
   });
 });
 
@@ -228,17 +189,13 @@ test("another program's database is rejected and left unchanged", async () => {
   other.exec('create table theirs (id text)');
   other.close();
   const before = readFileSync(path);
-  const { code, stderr } = await mirror('--sqlite', path);
-  expect(stderr).toContain("is another program's database and was not changed");
-  expect(code).toBe(1);
+  await service.refused(['--sqlite', path], "is another program's database and was not changed");
   expect(readFileSync(path)).toEqual(before);
 });
 
 test('a folder in place of a database is rejected and left unchanged', async () => {
   const path = join(service.folder, 'folder');
   mkdirSync(path);
-  const { code, stderr } = await mirror('--sqlite', path);
-  expect(stderr).toContain('cannot open it as a SQLite file');
-  expect(code).toBe(1);
+  await service.refused(['--sqlite', path], 'cannot open it as a SQLite file');
   expect(existsSync(path)).toBe(true);
 });

@@ -1,25 +1,19 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
+import { describe, expect, test } from 'vitest';
+import { suspendPartner } from '../../../src/access/partner-admin.ts';
 import { makePartner } from '../../../test/support/partners.ts';
 import { contract, solicitation } from '../../../test/support/publishing.ts';
-import { sendJson, sendPiece, startCountingServer, startFaultyServer } from '../support/faulty-server.ts';
+import { expectReadAgain, faulty, sendJson, sendPiece } from '../support/faulty-server.ts';
 import { readCopy, STORES, storeOptions, type StoreType } from './support/copies.ts';
-import { firstCatalog } from './support/histories.ts';
 import { startMirrorHere } from './support/mirror-here.ts';
-import { MirroredService } from './support/mirrored-service.ts';
+import { mirroredServiceForEachTest } from './support/mirrored-service.ts';
 
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
 const OWNERS = { lead_entity_id: 'le_1', coop_id: 'co_0' };
 
-let service: MirroredService;
-
-beforeEach(async () => {
-  service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true });
-});
-afterEach(() => service.close());
+const service = mirroredServiceForEachTest();
 
 const mirror = (...args: string[]) => service.mirror(...args);
 
@@ -38,11 +32,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 
   test('leaves out the kinds that its key cannot read, drops their records, and says so once', async () => {
     await mirror(...args());
-    await setPartner(service.database, Date.now, 'acme', {
-      requestsPerMinute: 1_000_000,
-      kinds: ['contracts', 'lead-entities', 'coops', 'city-services'],
-    });
-    await service.settle();
+    await service.setKinds(['contracts', 'lead-entities', 'coops', 'city-services']);
     const narrowed = await mirror(...args(), '--json');
     expect(narrowed.code, narrowed.stderr).toBe(0);
     expect(narrowed.stderr).toContain('suppliers: not in the copy, because your key has no access to them (403)');
@@ -54,18 +44,14 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     expect([copy.suppliers.size, copy.solicitations.size, copy.certifications.size]).toEqual([0, 0, 0]);
     expect(copy.contracts.size).toBe(10);
     expect((await mirror(...args())).stderr).toBe('');
-    await setPartner(service.database, Date.now, 'acme', { requestsPerMinute: 1_000_000, kinds: null });
-    await service.settle();
-    expect((await mirror(...args())).code).toBe(0);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
+    await service.setKinds(null);
+    await service.copied(type, mirror(...args()));
   });
 
   test('of a key that can read short lists only has these', async () => {
-    await setPartner(service.database, Date.now, 'acme', { requestsPerMinute: 1_000_000, kinds: ['coops'] });
-    await service.settle();
+    await service.setKinds(['coops']);
     for (const name of ['co_0', 'co_new']) {
       await service.publish({ coops: [{ id: name, name }] });
-      await service.settle();
       expect((await mirror(...args())).code).toBe(0);
       expect(readCopy(type, service.folder).coops.has(name)).toBe(true);
     }
@@ -86,20 +72,15 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     const before = readCopy(type, service.folder);
     await suspendPartner(service.database, Date.now, 'acme');
     await service.settle();
-    const { code, stderr } = await mirror(...args());
-    expect(stderr).toContain('the service rejects all requests (403)');
-    expect(code).toBe(1);
+    await service.refused(args(), 'the service rejects all requests (403)');
     expect(readCopy(type, service.folder)).toEqual(before);
   });
 
   test('with a mistyped URL does not keep the next run from copying the right service', async () => {
-    const other = await startFaultyServer((response) => sendJson(response, { status: 'ok' }));
-    onTestFinished(() => other.close());
+    const other = await faulty((response) => sendJson(response, { status: 'ok' }));
     for (const url of [`${service.proxy.url}/elsewhere`, other.url])
       expect(await mirror(...args(), '--url', url)).toMatchObject({ code: 1, stdout: '' });
-    const { code, stderr } = await mirror(...args());
-    expect(code, stderr).toBe(0);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
+    await service.copied(type, mirror(...args()));
   });
 
   test('ends with 1 if the service repeats a cursor, and the next run completes the copy', async () => {
@@ -108,33 +89,15 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
       '{"kind":"contracts","id":"ctr_1","removed":true}\n{"meta":{"next_cursor":"same","reset":false,"watermark":null}}\n';
     const respond = `HTTP/1.1 200 OK\r\ncontent-type: application/x-ndjson\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n${body}`;
     service.intercept((_request, index) => (index > 0 ? { respond } : {}));
-    const { code, stderr } = await mirror(...args());
-    expect(stderr).toContain('repeats a cursor');
-    expect(code).toBe(1);
+    await service.refused(args(), 'repeats a cursor');
     expect(service.targets).toHaveLength(3);
     service.intercept(null);
     await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
-    await service.settle();
-    expect((await mirror(...args())).code).toBe(0);
-    expect(readCopy(type, service.folder)).toEqual(await service.served());
+    await service.copied(type, mirror(...args()));
   });
 
-  test('reads everything again if the service counts other records, and gives up the second time', async () => {
-    const server = await startCountingServer();
-    onTestFinished(() => server.close());
-    const run = () => startMirrorHere(args(), { PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: 'key' }).ended;
-    server.wrong = 1;
-    expect(await run()).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('everything is read again') as string,
-    });
-    expect(server.takeListings()).toEqual(['all', 'all']);
-    expect(await run()).toMatchObject({ code: 0, stderr: '' });
-    expect(server.takeListings()).toEqual(['changes']);
-    server.wrong = Infinity;
-    expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('also after it was read') as string });
-    expect(server.takeListings()).toEqual(['changes', 'all']);
-  });
+  test('reads everything again if the service counts other records, and gives up the second time', () =>
+    expectReadAgain((environment) => startMirrorHere(args(), environment).ended, 'also after it was read'));
 
   test('accepts the options that are no longer needed, and warns', async () => {
     const given = ['--reconcile', '--reconcile-every', '1d', '--refresh', '0d'];
@@ -161,7 +124,6 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
       ],
     };
     await service.publish(changed);
-    await service.settle();
     const { changes, report } = parseJson((await mirror(...args(), '--json')).stdout);
     const after = (await service.served()).solicitations;
     const differences = (): Record<string, { old: unknown; new: unknown }> => {
@@ -198,7 +160,6 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
     await mirror(...args(), ...succeed);
     expect(existsSync(log)).toBe(false);
     await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
-    await service.settle();
     const failed = await mirror(...args(), '--on-change', 'exit 7');
     expect(failed).toMatchObject({ code: 1, stdout: '' });
     expect(failed.stderr).toContain('the command of --on-change failed (exit code 7)');
@@ -215,15 +176,13 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
   test('reports a record that changed again before it was reported as it was and as it is now', async () => {
     await mirror(...args());
     const lines = async (): Promise<string[]> => (await mirror(...args(), '--json')).stdout.split('\n').slice(0, -2);
-    const rename = async (name: string): Promise<void> => {
-      await service.publish({
+    const rename = (name: string): Promise<void> =>
+      service.publish({
         coops: [
           { id: 'co_0', name },
           { id: 'co_new', name },
         ],
       });
-      await service.settle();
-    };
     for (const name of ['First', 'Second']) {
       await rename(name);
       expect((await mirror(...args(), '--on-change', 'exit 7')).code).toBe(1);
@@ -267,7 +226,7 @@ describe.each(STORES)('a mirror into %s', (type: StoreType) => {
 test('the short lists are read again if one of them was from before the last release', async () => {
   const [before, last] = ['2026-04-15T08:00:00.000Z', '2026-04-15T09:00:00.000Z'];
   let isBehind = true;
-  const server = await startFaultyServer((response, _index, { url: target = '' }) => {
+  const server = await faulty((response, _index, { url: target = '' }) => {
     const type = 'application/x-ndjson';
     const watermark = isBehind && target === '/v1/lead-entities' ? before : last;
     const meta = { next_cursor: null, reset: true, watermark };
@@ -275,7 +234,6 @@ test('the short lists are read again if one of them was from before the last rel
     else if (target.startsWith('/v1/changes')) sendPiece(response, `${JSON.stringify({ meta })}\n`, type, null);
     else response.writeHead(200, { 'content-type': type, 'x-sync-watermark': watermark }).end();
   });
-  onTestFinished(() => server.close());
   const environment = { PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: 'key' };
   const countLists = async (): Promise<number> => {
     server.received.length = 0;
@@ -309,11 +267,9 @@ test('a copy in SQLite joins contracts with their suppliers and city services', 
   };
   expect(joined()).toEqual(['sup_1', 'cs_1', 10]);
   await change(['sup_2', 'sup_3'], []);
-  await service.settle();
   await mirror(...args);
   expect(joined()).toEqual(['sup_2,sup_3', null, 11]);
   await service.publish({ contracts: [{ id: 'ctr_1', deleted: true }] });
-  await service.settle();
   await mirror(...args);
   expect(joined()).toEqual([null, null, 9]);
 });

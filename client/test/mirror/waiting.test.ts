@@ -48,7 +48,6 @@ describe.concurrent('in real time', { timeout: 300_000 }, () => {
       const service = await start(context);
       const closeAt = new Date(Date.now() + AHEAD_MS).toISOString();
       await service.publish({ solicitations: [{ ...OPEN, close_at: closeAt }] });
-      await service.settle();
       const watching = service.startMirrorHere([...storeOptions(type, service.folder), '--watch', '1h', '--json']);
       await watching.printed('"ok":true');
       const isOpen = (): unknown => readCopy(type, service.folder).solicitations.get('sol_1')?.['is_open'];

@@ -1,18 +1,12 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { resumePartner, suspendPartner } from '../../../src/access/partner-admin.ts';
 import { storeOptions } from './support/copies.ts';
-import { firstCatalog } from './support/histories.ts';
 import type { MirrorHere } from './support/mirror-here.ts';
-import { MirroredService } from './support/mirrored-service.ts';
+import { mirroredServiceForEachTest, type MirroredService } from './support/mirrored-service.ts';
 
 const TIME = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`;
 
-let service: MirroredService;
-
-beforeEach(async () => {
-  service = await MirroredService.start(firstCatalog(), { name: 'acme', everything: true });
-});
-afterEach(() => service.close());
+const service = mirroredServiceForEachTest();
 
 function watch(settings?: Parameters<MirroredService['startMirrorHere']>[1]): MirrorHere {
   return service.startMirrorHere([...storeOptions('ndjson', service.folder), '--watch', '1s'], settings);
@@ -25,10 +19,7 @@ async function syncs(count: number): Promise<void> {
   await expect.poll(countNow, { timeout: 20_000 }).toBeGreaterThanOrEqual(before + count);
 }
 
-async function removeContract(id: string): Promise<void> {
-  await service.publish({ contracts: [{ id, deleted: true }] });
-  await service.settle();
-}
+const removeContract = (id: string): Promise<void> => service.publish({ contracts: [{ id, deleted: true }] });
 
 test('a watching mirror prints a line with the time for each sync that changed something, and nothing for others', async () => {
   const first = watch();

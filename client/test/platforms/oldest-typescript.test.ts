@@ -1,20 +1,16 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { installPackedClient, type InstalledClient } from '../support/installed-client.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { forAllTests } from '../../../test/support/lifetimes.ts';
+import { installPackedClient } from '../support/installed-client.ts';
 import { run, runNpm } from '../support/programs.ts';
 import { TYPED_PROGRAM } from '../support/typed-program.ts';
 
 /** The oldest version that the client's README supports. */
 const OLDEST = '4.9.5';
 
-let installed: InstalledClient;
-
-beforeAll(async () => {
-  installed = await installPackedClient();
-  writeFileSync(join(installed.project, 'program.ts'), TYPED_PROGRAM);
-}, 300_000);
-afterAll(() => installed.remove());
+const installed = forAllTests(installPackedClient, 300_000);
+beforeAll(() => writeFileSync(join(installed.project, 'program.ts'), TYPED_PROGRAM));
 
 /** Type-checks the program in strict mode, including the client's declarations. */
 async function check(tsc: string, module: string, moduleResolution: string, more: object = {}): Promise<string> {

@@ -1,16 +1,15 @@
-import { cpSync, existsSync, globSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, existsSync, globSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { launchBrowser, recordPage } from '../../../test/support/browser/browser.ts';
 import { dataOf } from '../../../test/support/client.ts';
 import { testWith } from '../../../test/support/installed-programs.ts';
-import type { TestService } from '../../../test/support/service.ts';
-import type { FaultyServer } from '../support/faulty-server.ts';
-import { installPackedClient, type InstalledClient } from '../support/installed-client.ts';
+import { forAllTests } from '../../../test/support/lifetimes.ts';
+import { newFolder } from '../../../test/support/new-folder.ts';
+import { installPackedClient } from '../support/installed-client.ts';
 import { run, runNpm } from '../support/programs.ts';
-import { startSampleService } from '../support/sample-service.ts';
+import { sampleServiceForAllTests } from '../support/sample-service.ts';
 import { startOrigin } from './origin.ts';
 
 /**
@@ -28,31 +27,24 @@ const DOWNLOAD_ATTEMPTS = 3;
 const ATTEMPT_MS = 4 * 60_000;
 const DOWNLOAD_OPTIONS = ['--prefer-offline', '--fetch-retries=5', '--ignore-scripts'];
 
-let service: TestService;
-let installed: InstalledClient;
-let origin: FaultyServer;
-let platforms: string;
 let key: string;
 
+const platforms = newFolder();
+const service = sampleServiceForAllTests();
+const installed = forAllTests(installPackedClient, 180_000);
+const origin = forAllTests(() =>
+  startOrigin(service.url, join(installed.project, 'node_modules/partner-data-client/dist')),
+);
 beforeAll(
   async () => {
-    platforms = mkdtempSync(join(tmpdir(), 'pds-platforms-'));
     writeFileSync(join(platforms, 'package.json'), '{"private":true}');
-    [service, installed] = await Promise.all([startSampleService(), installPackedClient(), downloadPlatforms()]);
-    for (const file of ['smoke.js', 'run.js']) {
+    for (const file of ['smoke.js', 'run.js'])
       cpSync(fileURLToPath(new URL(file, import.meta.url)), join(installed.project, file));
-    }
-    origin = await startOrigin(service.url, join(installed.project, 'node_modules/partner-data-client/dist'));
     ({ key } = service.partner('all'));
+    await downloadPlatforms();
   },
   DOWNLOAD_ATTEMPTS * ATTEMPT_MS + 60_000,
 );
-afterAll(async () => {
-  await origin.close();
-  installed.remove();
-  rmSync(platforms, { recursive: true, force: true });
-  await service.close();
-});
 
 async function downloadPlatforms(): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {

@@ -1,19 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
+import { describe, expect } from 'vitest';
 import { testWith } from '../../../test/support/installed-programs.ts';
+import { forAllTests } from '../../../test/support/lifetimes.ts';
 import { contract, publishLines, solicitation, SMALL_CATALOG } from '../../../test/support/publishing.ts';
-import { startService, type TestService } from '../../../test/support/service.ts';
+import { serviceForAllTests } from '../../../test/support/service.ts';
 import {
   drop,
+  faulty,
   sendError,
   sendForever,
   sendHalf,
   sendHtml,
   sendJson,
   sendPiece,
-  startFaultyServer,
-  type FaultyServer,
   type Misbehave,
 } from '../support/faulty-server.ts';
 import { InterceptingProxy } from '../support/intercepting-proxy.ts';
@@ -47,12 +47,6 @@ try:
 except PartnerDataError as error:
     print(json.dumps([error.status, error.code, error.request_id, error.retry_after, str(error)]))
 `;
-
-async function start(misbehave: Misbehave): Promise<FaultyServer> {
-  const server = await startFaultyServer(misbehave);
-  onTestFinished(() => server.close());
-  return server;
-}
 
 testWith('python')('needs nothing but Python 3.9, and has at most 400 lines', async () => {
   const program = `
@@ -106,7 +100,7 @@ const TRANSIENT: Readonly<Record<string, Misbehave>> = {
 describe('a failure that can pass', () => {
   for (const [name, misbehave] of Object.entries(TRANSIENT)) {
     testWith('python')(`is tried again after ${name}, and at last reported`, async () => {
-      const server = await start((response, index, request) =>
+      const server = await faulty((response, index, request) =>
         index === 1 ? sendJson(response, { total: 7 }) : misbehave(response, index, request),
       );
       const program = `
@@ -126,7 +120,7 @@ except PartnerDataError as error:
   }
 
   testWith('python')('is waited for as long as Retry-After says, but no longer than 90 seconds', async () => {
-    const server = await start((response, index) =>
+    const server = await faulty((response, index) =>
       index === 1
         ? sendJson(response, { total: 7 })
         : sendError(response, 429, 'rate_limited', { 'retry-after': index === 0 ? '1' : '91' }),
@@ -140,7 +134,7 @@ except PartnerDataError as error:
 });
 
 testWith('python')('a piece that ends within a line is read again, and returned only if it is whole', async () => {
-  const server = await start((response, index) => {
+  const server = await faulty((response, index) => {
     const lines = index === 0 ? '{"id":"a"}\n{"id":"b' : '{"id":"a"}\n{"id":"b"}\n';
     sendPiece(response, lines, 'application/x-ndjson', null);
   });
@@ -151,7 +145,7 @@ testWith('python')('a piece that ends within a line is read again, and returned 
 describe('any other failure is an error at once:', () => {
   for (const status of [400, 401, 403, 404, 405]) {
     testWith('python')(`${status}`, async () => {
-      const server = await start((response) => sendError(response, status, 'some_code'));
+      const server = await faulty((response) => sendError(response, status, 'some_code'));
       const message = `${status} some_code This is some_code. (req_test)`;
       expect(await run(server, errorOf('client.get("/v1/coops")'))).toEqual([
         ...[status, 'some_code', 'req_test', 0, message],
@@ -161,14 +155,14 @@ describe('any other failure is an error at once:', () => {
   }
 
   testWith('python')('a redirect, which is not followed', async () => {
-    const other = await start((response) => sendJson(response, {}));
-    const server = await start((response) => response.writeHead(302, { location: `${other.url}/v1/coops` }).end());
+    const other = await faulty((response) => sendJson(response, {}));
+    const server = await faulty((response) => response.writeHead(302, { location: `${other.url}/v1/coops` }).end());
     expect(await run(server, errorOf('client.get("/v1/coops")'))).toEqual([302, '', '', 0, expect.any(String)]);
     expect(other.received).toHaveLength(0);
   });
 
   testWith('python')('a listing that would never end', async () => {
-    const server = await start((response) => sendPiece(response, '{}\n', 'application/x-ndjson', 'same'));
+    const server = await faulty((response) => sendPiece(response, '{}\n', 'application/x-ndjson', 'same'));
     const found = await run(server, errorOf('len(list(client.stream("coops")))'));
     expect(String((found as unknown[])[4])).toContain('repeats a cursor');
     expect(server.received).toHaveLength(2);
@@ -201,22 +195,13 @@ print(json.dumps(errors))
 });
 
 describe('of a service', () => {
-  let service: TestService;
-  let proxy: InterceptingProxy;
-
-  beforeAll(async () => {
-    const contracts = Array.from({ length: 9 }, (_, index) => ({
-      ...contract(`ctr_${index}`),
-      summary: '"quoted",\n\u2028 Ünïcode',
-    }));
-    const catalog = { ...SMALL_CATALOG, contracts };
-    service = await startService({ catalog, partners: [{ name: 'all', everything: true }] });
-    proxy = await InterceptingProxy.start(Number(new URL(service.url).port));
-  });
-  afterAll(async () => {
-    await proxy.close();
-    await service.close();
-  });
+  const contracts = Array.from({ length: 9 }, (_, index) => ({
+    ...contract(`ctr_${index}`),
+    summary: '"quoted",\n\u2028 Ünïcode',
+  }));
+  const catalog = { ...SMALL_CATALOG, contracts };
+  const service = serviceForAllTests({ catalog, partners: [{ name: 'all', everything: true }] });
+  const proxy = forAllTests(() => InterceptingProxy.start(Number(new URL(service.url).port)));
 
   const runHere = (program: string): Promise<unknown> => run(proxy, program, service.partner('all').key);
 

@@ -1,38 +1,28 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { setPartner, suspendPartner } from '../../../src/access/partner-admin.ts';
+import { describe, expect, test } from 'vitest';
+import { suspendPartner } from '../../../src/access/partner-admin.ts';
 import { isInstalled } from '../../../test/support/installed-programs.ts';
 import { makePartner } from '../../../test/support/partners.ts';
 import { contract, solicitation } from '../../../test/support/publishing.ts';
 import { readCopy, storeOptions } from '../mirror/support/copies.ts';
-import { firstCatalog } from '../mirror/support/histories.ts';
-import { MirroredService } from '../mirror/support/mirrored-service.ts';
+import { mirroredServiceForEachTest } from '../mirror/support/mirrored-service.ts';
 import type { MirrorEnd } from '../mirror/support/mirror-process.ts';
-import { startCountingServer } from '../support/faulty-server.ts';
+import { expectReadAgain } from '../support/faulty-server.ts';
 import { startPythonMirror } from './python-process.ts';
 
 const OPEN = { ...solicitation('sol_1', 2), lead_entity_id: 'le_1' };
-const PARTNER = { name: 'acme', everything: true, requestsPerMinute: 1_000_000 };
 
-let service: MirroredService;
-
-beforeEach(async () => {
-  service = await MirroredService.start(firstCatalog(), PARTNER);
-});
-afterEach(() => service.close());
+const service = mirroredServiceForEachTest();
 
 const path = (): string => join(service.folder, 'copy.sqlite');
 const start = (environment = service.environment) => startPythonMirror(path(), environment);
 
 /** Runs the mirror undisturbed, and expects the copy to be what the service shows. */
-async function expectComplete(environment = service.environment): Promise<MirrorEnd> {
+function expectComplete(environment = service.environment): Promise<MirrorEnd> {
   service.intercept(null);
-  const end = await start(environment).ended;
-  expect(end.code, end.stderr).toBe(0);
-  expect(readCopy('sqlite', service.folder)).toEqual(await service.served());
-  return end;
+  return service.copied('sqlite', start(environment).ended);
 }
 
 /** The rows of the copy's own tables, and the text of its schema without white space. */
@@ -66,15 +56,12 @@ describe.skipIf(!isInstalled('python'))('the mirror in Python', () => {
     expect(contentsOf(path())).toEqual(contentsOf(join(other, 'copy.sqlite')));
     for (const [index, isPython] of [false, true, false].entries()) {
       await service.publish({ contracts: [{ id: `ctr_${index}`, deleted: true }] });
-      await service.settle();
       service.intercept(null);
-      const { code, stdout, stderr } = await (isPython ? start().ended : service.mirror(...args));
-      expect(code, stderr).toBe(0);
+      const { stdout } = await service.copied('sqlite', isPython ? start().ended : service.mirror(...args));
       expect(stdout).toMatch(isPython ? /^contracts +8 +0 +1$/m : /^contracts +[79] +0 +0 +1$/m);
       expect(service.targets.filter((target) => !target.includes('updated_since='))).not.toContainEqual(
         expect.stringContaining('/v1/changes'),
       );
-      expect(readCopy('sqlite', service.folder)).toEqual(await service.served());
     }
   });
 
@@ -91,13 +78,11 @@ describe.skipIf(!isInstalled('python'))('the mirror in Python', () => {
       contracts: [{ id: 'ctr_0', deleted: true }],
       solicitations: [{ id: 'sol_9', deleted: true }],
     });
-    await service.settle();
     service.intercept(null);
     const run = byOther ? service.mirror(...storeOptions('sqlite', service.folder)) : start().ended;
-    expect((await run).code).toBe(0);
+    await service.copied('sqlite', run);
     const cursorOf = (target = ''): string | undefined => /cursor=([^&]+)/.exec(target)?.[1];
     expect(service.targets.slice(0, 3).map(cursorOf)).toContain(cursorOf(interruptedAt));
-    expect(readCopy('sqlite', service.folder)).toEqual(await service.served());
   });
 
   test('applies changes of details, removals, ended grants, other kinds and another partner', async () => {
@@ -120,7 +105,6 @@ describe.skipIf(!isInstalled('python'))('the mirror in Python', () => {
       ],
       'lead-entities': [{ id: 'le_2', name: 'Renamed' }],
     });
-    await service.settle();
     await expectComplete();
     await service.change('grant', { everything: false, leadEntities: ['le_1'], coops: [] });
     await service.change('revoke', { everything: true, leadEntities: [], coops: [] });
@@ -129,19 +113,14 @@ describe.skipIf(!isInstalled('python'))('the mirror in Python', () => {
     using copy = new DatabaseSync(path(), { readOnly: true });
     const links = copy.prepare(`select supplier_id from contract_suppliers where contract_id = 'ctr_4'`).all();
     expect(links.map((row) => row['supplier_id'])).toEqual(['sup_2', 'sup_3']);
-    await setPartner(service.database, Date.now, 'acme', {
-      requestsPerMinute: 1_000_000,
-      kinds: ['suppliers', 'coops'],
-    });
-    await service.settle();
+    await service.setKinds(['suppliers', 'coops']);
     service.intercept(null);
     const narrowed = await start().ended;
     expect(narrowed.stdout, narrowed.stderr).toMatch(/^contracts +no access$/m);
     const { contracts, solicitations, certifications, suppliers, coops } = readCopy('sqlite', service.folder);
     expect([contracts, solicitations, certifications].map(({ size }) => size)).toEqual([0, 0, 0]);
     expect([suppliers.size > 0, coops.size > 0]).toEqual([true, true]);
-    await setPartner(service.database, Date.now, 'acme', { requestsPerMinute: 1_000_000, kinds: ['coops'] });
-    await service.settle();
+    await service.setKinds(['coops']);
     expect((await start().ended).stdout).toMatch(/^suppliers +no access$/m);
     const other = await makePartner(service.database, Date.now, { name: 'other', leadEntities: ['le_2'] });
     await service.settle();
@@ -155,16 +134,13 @@ describe.skipIf(!isInstalled('python'))('the mirror in Python', () => {
       if (index === 3) return { cutAfter: 700 };
       return index === 6 ? { target: limited.replace(/cursor=[^&]+/, 'cursor=spoiled') } : {};
     });
-    const { code, stderr } = await start().ended;
-    expect(code, stderr).toBe(0);
+    await service.copied('sqlite', start().ended);
     expect(service.proxy.passed.filter(({ status }) => status === 400)).toHaveLength(1);
-    expect(readCopy('sqlite', service.folder)).toEqual(await service.served());
   });
 
   test('requests the short lists again only if something was published, with their ETags', async () => {
     await expectComplete();
     await service.publish({ coops: [{ id: 'co_new', name: 'New' }] });
-    await service.settle();
     await expectComplete();
     const lists = service.proxy.passed.filter(({ target }) => /^\/v1\/(?!changes|key)/.test(target));
     expect(lists.map(({ isConditional }) => isConditional)).toEqual([true, true, true, true]);
@@ -195,20 +171,6 @@ describe.skipIf(!isInstalled('python'))('the mirror in Python', () => {
     await fails('is no copy that this version can continue');
   });
 
-  test('reads everything again if the service counts other records, and gives up the second time', async () => {
-    const server = await startCountingServer();
-    onTestFinished(() => server.close());
-    const run = () => startPythonMirror(path(), { PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: 'key' }).ended;
-    server.wrong = 1;
-    expect(await run()).toMatchObject({
-      code: 0,
-      stderr: expect.stringContaining('everything is read again') as string,
-    });
-    expect(server.takeListings()).toEqual(['all', 'all']);
-    expect(await run()).toMatchObject({ code: 0, stderr: '' });
-    expect(server.takeListings()).toEqual(['changes']);
-    server.wrong = Infinity;
-    expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining('again: contact support') as string });
-    expect(server.takeListings()).toEqual(['changes', 'all']);
-  });
+  test('reads everything again if the service counts other records, and gives up the second time', () =>
+    expectReadAgain((environment) => startPythonMirror(path(), environment).ended, 'again: contact support'));
 });

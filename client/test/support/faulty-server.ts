@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished } from 'vitest';
+import { createClient, type Client } from '../../src/index.ts';
+import type { MirrorEnd } from '../mirror/support/mirror-process.ts';
 
 /** A request as the server received it. */
 export interface Received {
@@ -45,6 +48,19 @@ export async function startFaultyServer(misbehave: Misbehave): Promise<FaultySer
   };
 }
 
+/** Starts a faulty server, which is closed after the test. */
+export async function faulty(misbehave: Misbehave): Promise<FaultyServer> {
+  const server = await startFaultyServer(misbehave);
+  onTestFinished(() => server.close());
+  return server;
+}
+
+/** A client, without retries, of such a server. */
+export async function clientOfFaulty(misbehave: Misbehave): Promise<Client> {
+  const { url } = await faulty(misbehave);
+  return createClient({ baseUrl: url, apiKey: 'key', retry: false });
+}
+
 /** A server with one contract, which says how many there are. */
 export interface CountingServer {
   readonly url: string;
@@ -52,15 +68,14 @@ export interface CountingServer {
   wrong: number;
   /** The listings since the last call: of changes, or of all. */
   takeListings(): ('changes' | 'all')[];
-  close(): Promise<void>;
 }
 
-/** Starts a counting server. The caller closes it. */
+/** Starts a counting server, which is closed after the test. */
 export async function startCountingServer(): Promise<CountingServer> {
   const record = { id: 'ctr_1', name: 'One', suppliers: [], city_services: [] };
   const line = `${JSON.stringify({ kind: 'contracts', id: 'ctr_1', record })}\n`;
   const listings: ('changes' | 'all')[] = [];
-  const started = await startFaultyServer((response, _index, { url: target = '' }) => {
+  const { url } = await faulty((response, _index, { url: target = '' }) => {
     if (target === '/v1/key') sendJson(response, { partner: 'acme', kinds: ['contracts'] });
     else if (target.startsWith('/v1/changes')) list(response, target);
     else sendError(response, 403, 'forbidden');
@@ -75,12 +90,25 @@ export async function startCountingServer(): Promise<CountingServer> {
     const meta = { next_cursor: null, reset, watermark: '2026-04-15T09:00:00.000Z', totals };
     sendPiece(response, `${reset ? line : ''}${JSON.stringify({ meta })}\n`, 'application/x-ndjson', null);
   };
-  const server = {
-    ...{ url: started.url, wrong: 0 },
-    takeListings: () => listings.splice(0),
-    close: () => started.close(),
-  };
+  const server = { url, wrong: 0, takeListings: () => listings.splice(0) };
   return server;
+}
+
+/** Asserts that a mirror reads everything again if the service counts other records, and gives up the second time. */
+export async function expectReadAgain(
+  start: (environment: Record<string, string>) => Promise<MirrorEnd>,
+  givingUp: string,
+): Promise<void> {
+  const server = await startCountingServer();
+  const run = () => start({ PARTNER_DATA_URL: server.url, PARTNER_DATA_KEY: 'key' });
+  server.wrong = 1;
+  expect(await run()).toMatchObject({ code: 0, stderr: expect.stringContaining('everything is read again') as string });
+  expect(server.takeListings()).toEqual(['all', 'all']);
+  expect(await run()).toMatchObject({ code: 0, stderr: '' });
+  expect(server.takeListings()).toEqual(['changes']);
+  server.wrong = Infinity;
+  expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining(givingUp) as string });
+  expect(server.takeListings()).toEqual(['changes', 'all']);
 }
 
 /** Sends a well-formed JSON response, as the service would. */

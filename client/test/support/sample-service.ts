@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { forAllTests } from '../../../test/support/lifetimes.ts';
 import { startService, type TestService } from '../../../test/support/service.ts';
 
 const SAMPLE = fileURLToPath(new URL('../../../sample', import.meta.url));
@@ -14,3 +15,6 @@ export function startSampleService(): Promise<TestService> {
     ],
   });
 }
+
+/** The same for all tests of the file or `describe`. */
+export const sampleServiceForAllTests = (): TestService => forAllTests(startSampleService);

@@ -1,30 +1,19 @@
 import { spawn, execFile } from 'node:child_process';
 import { once } from 'node:events';
-import {
-  chmodSync,
-  copyFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  writeFileSync,
-} from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from 'vitest';
+import { runProgram, type Outcome } from '../../commands/run-pds.ts';
 import { Workspace } from '../../support/cluster/workspace.ts';
 import { ROOT } from '../../docs/documents.ts';
+import { PROGRAM } from '../machine.ts';
 
 const run = promisify(execFile);
 
 const SETUP = fileURLToPath(new URL('setup.sh', import.meta.url));
 const SYSTEMCTL = fileURLToPath(new URL('systemctl', import.meta.url));
-
-/** The files that a clone has on a host. */
-const PROGRAM = ['src', 'convert', 'sample', 'docs', 'ops', 'package.json'];
 
 const NAMESPACES = ['--mount', '--net', '--pid', '--ipc', '--uts'];
 
@@ -68,10 +57,8 @@ export class Host {
     const bin = join(folder, 'usr/local/sbin');
     mkdirSync(bin, { recursive: true });
     copyFileSync(SYSTEMCTL, join(bin, 'systemctl'));
-    for (const [program, script] of Object.entries(programs)) {
-      writeFileSync(join(bin, program), `#!/bin/sh\nset -eu\n${script}\n`);
-      chmodSync(join(bin, program), 0o755);
-    }
+    for (const [program, script] of Object.entries(programs))
+      writeFileSync(join(bin, program), `#!/bin/sh\nset -eu\n${script}\n`, { mode: 0o755 });
     const words = [...NAMESPACES, '--fork', '--kill-child', '--mount-proc', SETUP, name, folder];
     const child = spawn('unshare', words, { env: { PATH }, stdio: ['ignore', 'pipe', 'inherit'] });
     const exited = once(child, 'exit');
@@ -90,13 +77,9 @@ export class Host {
     return stdout;
   }
 
-  async attempt(commands: string): Promise<{ code: number; stdout: string; stderr: string }> {
+  attempt(commands: string): Promise<Outcome> {
     const words = ['--target', String(this.#pid), ...NAMESPACES, 'bash', '-euo', 'pipefail', '-c', `cd ~\n${commands}`];
-    const env = { PATH, HOME: '/root', LANG: 'C.UTF-8' };
-    const child = spawn('nsenter', words, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    const exited = once(child, 'exit') as Promise<[number]>;
-    const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exited]);
-    return { code, stdout, stderr };
+    return runProgram(['nsenter', ...words], { PATH, HOME: '/root', LANG: 'C.UTF-8' });
   }
 
   /** Runs `ip` in its network, and nowhere else. */

@@ -17,17 +17,11 @@ export function launchBrowser(): Promise<Browser> {
   return chromium.launch({ executablePath: findInstalled('chromium') ?? '', args: QUIET });
 }
 
-/** Opens pages in one browser, each in a fresh context. */
-export interface OpenPages {
-  readonly withPage: (options: BrowserContextOptions, use: (page: Page) => Promise<void>) => Promise<void>;
-  readonly close: () => Promise<void>;
-}
-
-/** Starts the browser with the first page. The caller must close it. */
-export function openPages(): OpenPages {
+/** Opens pages in one browser, each in a fresh context. Starts the browser with the first. The caller must close it. */
+export function openPages() {
   let browser: Promise<Browser> | undefined;
   return {
-    async withPage(options, use) {
+    async withPage(options: BrowserContextOptions, use: (page: Page) => Promise<void>): Promise<void> {
       browser ??= launchBrowser();
       const context = await (await browser).newContext(options);
       try {
@@ -36,7 +30,7 @@ export function openPages(): OpenPages {
         await context.close();
       }
     },
-    async close() {
+    async close(): Promise<void> {
       await (await browser)?.close();
     },
   };
@@ -55,15 +49,13 @@ export async function openSearch(page: Page): Promise<Locator> {
 }
 
 /** A record of what a page must not do: complain, or contact another origin. */
-export interface PageRecord {
-  /** Console errors and warnings, and uncaught exceptions. */
-  readonly complaints: readonly string[];
-  /** Every origin the page sent a request to. */
-  readonly origins: ReadonlySet<string>;
-}
+export type PageRecord = ReturnType<typeof recordPage>;
 
-/** Records the page's complaints and the origins it contacts from now on. */
-export function recordPage(page: Page): PageRecord {
+/**
+ * Records the page's complaints, that is console errors and warnings, and uncaught exceptions, and every origin that it
+ * sends a request to from now on.
+ */
+export function recordPage(page: Page) {
   const complaints: string[] = [];
   const origins = new Set<string>();
   page.on('request', (request) => {

@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { AgentOptions } from 'node:https';
 import { findLastingPort } from '../free-port.ts';
 import { answers } from './answers.ts';
 import { fillIn } from './operator-file.ts';
-import { Part } from './part.ts';
+import { startPart } from './part.ts';
 import type { Workspace } from './workspace.ts';
 
 const NAME = 'api.example.com';
@@ -21,36 +20,24 @@ http {
 }
 `;
 
-/** nginx with the site from the operators' guide, as partners reach it. */
-export class NginxPart extends Part {
-  readonly port: number;
-  readonly url: string;
-  /** The CA that partners trust, and the server name they request. */
-  readonly tls: AgentOptions;
+export type NginxPart = Awaited<ReturnType<typeof startNginx>>;
 
-  constructor(workspace: Workspace, port: number, certificate: string) {
-    super(workspace, {
-      name: 'nginx',
-      program: 'nginx',
-      args: () => argumentsIn(workspace),
-      stopSignal: 'SIGTERM',
-      isReady: () => answers(port),
-    });
-    this.port = port;
-    this.url = `https://127.0.0.1:${port}`;
-    this.tls = { ca: certificate, servername: NAME };
-  }
-}
-
-/** Starts nginx in front of two services, as many as the site has. */
-export async function startNginx(workspace: Workspace, [first, second]: readonly number[]): Promise<NginxPart> {
+/**
+ * Starts nginx with the site from the operators' guide, as partners reach it, in front of two services, as many as the
+ * site has.
+ */
+export async function startNginx(workspace: Workspace, [first, second]: readonly number[]) {
   if (first === undefined || second === undefined) throw new Error('the site has two services');
   const port = await findLastingPort();
   const certificate = await writeSite(workspace, port, first, second);
-  await workspace.run('nginx', '-t', ...argumentsIn(workspace));
-  const nginx = new NginxPart(workspace, port, certificate);
-  await nginx.start();
-  return nginx;
+  const args = ['-p', workspace.folder, '-e', 'stderr', '-c', workspace.path('nginx.conf')];
+  await workspace.run('nginx', '-t', ...args);
+  return startPart(
+    workspace,
+    { name: 'nginx', program: 'nginx', args: () => args, stopSignal: 'SIGTERM', isReady: () => answers(port) },
+    // The CA that partners trust, and the server name they request.
+    { port, url: `https://127.0.0.1:${port}`, tls: { ca: certificate, servername: NAME } },
+  );
 }
 
 async function writeSite(workspace: Workspace, port: number, first: number, second: number): Promise<string> {
@@ -69,8 +56,4 @@ async function writeSite(workspace: Workspace, port: number, first: number, seco
   workspace.write('site.conf', site);
   workspace.write('nginx.conf', AROUND_THE_SITE);
   return readFileSync(certificate, 'utf8');
-}
-
-function argumentsIn(workspace: Workspace): string[] {
-  return ['-p', workspace.folder, '-e', 'stderr', '-c', workspace.path('nginx.conf')];
 }

@@ -80,3 +80,10 @@ export class Part {
     return this.#workspace.logOf(this.name);
   }
 }
+
+/** Starts a part, and gives it more properties. */
+export async function startPart<More extends object>(workspace: Workspace, options: PartOptions, more: More) {
+  const part = new Part(workspace, options);
+  await part.start();
+  return Object.assign(part, more);
+}

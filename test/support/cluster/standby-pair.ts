@@ -1,34 +1,18 @@
-import type { OpenDatabase } from '../../../src/database/database.ts';
 import { openForCommands } from '../../../src/database/open.ts';
 import { migrate } from '../../../src/database/migrations/migrator.ts';
-import { createClient, type Client } from '../client.ts';
+import { createClient } from '../client.ts';
 import { makePartner } from '../partners.ts';
 import { publishLines, SMALL_CATALOG } from '../publishing.ts';
-import { startTcpProxy, type TcpProxy } from '../network/tcp-proxy.ts';
-import { startPrimary, startReplica, type PostgresPart, type ReplicaPart } from './postgres.ts';
-import { startServicePart, type ServicePart } from './service.ts';
+import { startTcpProxy } from '../network/tcp-proxy.ts';
+import { startPrimary, startReplica } from './postgres.ts';
+import { startServicePart } from './service.ts';
 import { Workspace } from './workspace.ts';
 
-/** A primary and its standby, with a service and a few records: for tests of failover. */
-export interface StandbyPair {
-  readonly workspace: Workspace;
-  readonly primary: PostgresPart;
-  readonly standby: ReplicaPart;
-  /** A proxy in place of the primary's DNS name; failover points it to another server. */
-  readonly name: TcpProxy;
-  /** The database's URL through the proxy. */
-  readonly url: string;
-  readonly database: OpenDatabase;
-  readonly service: ServicePart;
-  readonly client: Client;
-  /** The API key of a partner that sees everything. */
-  readonly key: string;
-  close(): Promise<void>;
-}
-
-export async function startStandbyPair(): Promise<StandbyPair> {
+/** Starts a primary and its standby, with a service and a few records: for tests of failover. */
+export async function startStandbyPair() {
   const workspace = new Workspace();
   const primary = await startPrimary(workspace);
+  // In place of the primary's DNS name; failover points it to another server.
   const name = await startTcpProxy({ port: primary.port });
   const { href: url } = Object.assign(new URL(primary.url), { port: String(name.port) });
   const database = openForCommands({ engine: 'postgres', url });

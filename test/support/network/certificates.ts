@@ -1,14 +1,10 @@
 import type { Workspace } from '../cluster/workspace.ts';
 
 /** The files of a TLS server on 127.0.0.1, and of the private CA that signed its certificate. */
-export interface Certificates {
-  readonly certificate: string;
-  readonly key: string;
-  readonly authority: string;
-}
+export type Certificates = Awaited<ReturnType<typeof makeCertificates>>;
 
 /** Creates the certificates in a new folder of the workspace. */
-export async function makeCertificates(workspace: Workspace, folder: string): Promise<Certificates> {
+export async function makeCertificates(workspace: Workspace, folder: string) {
   workspace.makeFolder(folder);
   const [authority, authorityKey, certificate, key] = ['ca.pem', 'ca.key', 'server.pem', 'server.key'].map((name) =>
     workspace.path(folder, name),

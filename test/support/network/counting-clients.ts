@@ -1,15 +1,9 @@
 import { once } from 'node:events';
 import { Agent, get, type IncomingMessage } from 'node:http';
 
-/** Requests a page that is the same for every partner, and reads its body. */
-export async function send(port: number, agent: Agent, key: string): Promise<IncomingMessage> {
-  const request = get({
-    port,
-    host: '127.0.0.1',
-    path: '/v1/coops',
-    agent,
-    headers: { authorization: `Bearer ${key}` },
-  });
+/** Requests a page, by default one that is the same for every partner, and reads its body. */
+export async function send(port: number, agent: Agent, key: string, path = '/v1/coops'): Promise<IncomingMessage> {
+  const request = get({ port, host: '127.0.0.1', path, agent, headers: { authorization: `Bearer ${key}` } });
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   response.resume();
   await once(response, 'end');
@@ -31,13 +25,6 @@ export async function sendToEach(
     return responses;
   });
   return (await Promise.all(connections)).flat();
-}
-
-/** The number of responses by status. */
-export function countByStatus(responses: readonly IncomingMessage[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const { statusCode } of responses) counts[String(statusCode)] = (counts[String(statusCode)] ?? 0) + 1;
-  return counts;
 }
 
 /**

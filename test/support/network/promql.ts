@@ -1,17 +1,11 @@
 /** PromQL keywords, which are not metrics. */
 const KEYWORDS = new Set(['and', 'or', 'unless', 'offset', 'bool', 'inf', 'nan', 'atan2']);
 
-/** A metric in a query, with the labels in its braces. */
-export interface NamedMetric {
-  readonly name: string;
-  readonly labels: readonly string[];
-}
-
 /**
- * The metrics in a query. Not a parser: it removes strings and the label lists after `by`, `on` and similar, and takes
- * every remaining name that is not a function call for a metric.
+ * The metrics in a query, each with the labels in its braces. Not a parser: it removes strings and the label lists after
+ * `by`, `on` and similar, and takes every remaining name that is not a function call for a metric.
  */
-export function metricsIn(query: string): NamedMetric[] {
+export function metricsIn(query: string): { name: string; labels: string[] }[] {
   const bare = query
     .replaceAll(/"[^"]*"/g, '""')
     .replaceAll(/\b(by|without|on|ignoring|group_left|group_right)\s*\([^)]*\)/g, ' ')

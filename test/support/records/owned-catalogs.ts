@@ -38,7 +38,7 @@ const owned = fc.record({
   suppliers: fc.subarray(['sup_5', 'sup_6']),
 });
 
-export type OwnedCatalog = ReturnType<typeof ownedCatalogs>[number];
+type OwnedCatalog = ReturnType<typeof ownedCatalogs>[number];
 
 /** Catalogs in which contracts and solicitations have random owners, suppliers and statuses, or are missing. */
 export function ownedCatalogs(count: number) {

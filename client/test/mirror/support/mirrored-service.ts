@@ -2,20 +2,25 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { expect } from 'vitest';
 import { grant, revoke, type Grants } from '../../../../src/access/grant-admin.ts';
+import { setPartner } from '../../../../src/access/partner-admin.ts';
 import type { OpenDatabase } from '../../../../src/database/database.ts';
 import { readLastEvent } from '../../../../src/database/event-log.ts';
+import type { Kind } from '../../../../src/kinds.ts';
 import { OperatorError } from '../../../../src/operator-error.ts';
 import { ImportRefusedError } from '../../../../src/publishing/problems.ts';
 import { scrape } from '../../../../test/support/process/administrator.ts';
 import { createClient, dataOf, listAllPages, type Client } from '../../../../test/support/client.ts';
 import { createTestDatabase } from '../../../../test/support/database.ts';
+import { forEachTest } from '../../../../test/support/lifetimes.ts';
 import { makePartner, type PartnerSetup } from '../../../../test/support/partners.ts';
 import { publishLines, type ImportLines } from '../../../../test/support/publishing.ts';
 import { startService } from '../../../../test/support/service.ts';
 import { startServing, type Serving } from '../../../../test/support/serving-process.ts';
 import { InterceptingProxy, type Intercept, type Passed } from '../../support/intercepting-proxy.ts';
-import { idIn, LISTS, type Json, type Records } from './copies.ts';
+import { idIn, LISTS, readCopy, type Json, type Records, type StoreType } from './copies.ts';
+import { firstCatalog } from './histories.ts';
 import { startMirrorHere, type MirrorHere } from './mirror-here.ts';
 import { startMirror, type MirrorEnd, type MirrorProcess } from './mirror-process.ts';
 
@@ -119,14 +124,43 @@ export class MirroredService {
     return startMirror(args, this.environment);
   }
 
+  /** Waits for a mirror, which must succeed and leave a copy of what the service shows. */
+  async copied(type: StoreType, running: Promise<MirrorEnd>): Promise<MirrorEnd> {
+    const end = await running;
+    expect(end.code, end.stderr).toBe(0);
+    expect(readCopy(type, this.folder)).toEqual(await this.served());
+    return end;
+  }
+
+  /** Runs a mirror, which must fail with this message. */
+  async refused(args: readonly string[], message: string | RegExp): Promise<MirrorEnd> {
+    const end = await this.mirror(...args);
+    expect(end.stderr).toMatch(message);
+    expect(end.code).toBe(1);
+    return end;
+  }
+
+  /** Runs a mirror that is killed before a request reaches the service; returns the targets of its requests. */
+  async killAt(index: number, args: readonly string[]): Promise<string[]> {
+    const killed = this.startMirror(...args);
+    this.intercept((_request, requestIndex) => {
+      if (requestIndex === index) killed.kill('SIGKILL');
+      return {};
+    });
+    expect((await killed.ended).code).toBeNull();
+    return this.targets;
+  }
+
+  /** Publishes, and waits until the service shows it. */
   async publish(lines: ImportLines): Promise<void> {
     await publishLines(this.database, lines);
+    await this.settle();
   }
 
   /** Returns whether the import was accepted. For example, removing a record that others reference is refused. */
   async tryToPublish(lines: ImportLines): Promise<boolean> {
     try {
-      await this.publish(lines);
+      await publishLines(this.database, lines);
       return true;
     } catch (error) {
       if (error instanceof ImportRefusedError) return false;
@@ -141,6 +175,12 @@ export class MirroredService {
       // Revoking a grant that does not exist, or granting a missing record, is refused.
       if (!(error instanceof OperatorError)) throw error;
     }
+  }
+
+  /** Changes the kinds that the partner can read, and waits until the service knows. */
+  async setKinds(kinds: readonly Kind[] | null): Promise<void> {
+    await setPartner(this.database, Date.now, this.partner, { kinds });
+    await this.settle();
   }
 
   /** Resolves when the service has noticed all changes made so far. Until then its cached responses are stale. */
@@ -196,6 +236,10 @@ export class MirroredService {
   }
 }
 
+/** The service with the first catalog and a partner that sees everything, for each test. */
+export const mirroredServiceForEachTest = (): MirroredService =>
+  forEachTest(() => MirroredService.start(firstCatalog(), { name: 'acme', everything: true }));
+
 async function startInThisProcess(catalog: ImportLines, setup: PartnerSetup): Promise<Host> {
   const service = await startService({ catalog, partners: [setup], clock: Date.now });
   return {
@@ -223,10 +267,7 @@ async function startProcess(catalog: ImportLines, setup: PartnerSetup): Promise<
       host.port = await serving.port();
       adminPort = await serving.adminPort();
     },
-    async kill(): Promise<void> {
-      serving.kill('SIGKILL');
-      await serving.exited;
-    },
+    kill: (): Promise<void> => serving.close(),
     async settle(): Promise<void> {
       const last = Date.parse(await readLastEvent(database)) / 1000;
       const noticed = async (): Promise<number> =>
