@@ -40,7 +40,7 @@ describe('each error code has a class, with status, code, message and request id
   const clientOf = (partner: string): Client =>
     createClient({ baseUrl: service.url, apiKey: service.partner(partner).key, retry: false });
 
-  /** Asserts the class of an error, which is also its name, and what it says. */
+  /** Asserts the class of an error, which is also its name, and its message. */
   async function expectRefusal(
     promise: Promise<unknown>,
     kind: new (...args: never[]) => ApiError,

@@ -87,7 +87,7 @@ export async function startPatroni() {
         await delay(100);
       }
     },
-    /** Asks Patroni for another primary. */
+    /** Makes Patroni choose another primary. */
     async switchover(): Promise<void> {
       const body = JSON.stringify({ leader: await leader() });
       const response = await fetch(`${patroniUrl}/switchover`, { method: 'POST', body });

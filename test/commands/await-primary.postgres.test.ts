@@ -20,7 +20,7 @@ const urlThroughProxy = (): string => Object.assign(server(), { port: String(pro
 test.each([
   ['closes each connection, as HAProxy without a primary does', 'partner create acme', 'cut', LOST, 'Created partner'],
   ['is silent', 'partner create acme', 'freeze', '.*timeout.*', 'Created partner'],
-  // An import first looks whether it creates the database.
+  // An import first checks whether it creates the database.
   ['closes each connection', 'import sample', 'cut', LOST, '[^]*Published sample'],
 ] as const)(
   'while the server %s, pds %s waits, says so once, and succeeds when there is a primary',

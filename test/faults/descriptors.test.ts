@@ -16,7 +16,7 @@ const made = databaseForEachTest();
 const stack = forEachTest(() => new AsyncDisposableStack());
 beforeEach(() => publishLines(made.database, SMALL_CATALOG));
 
-/** Starts a service with so many file descriptors, and a partner that is connected to it. */
+/** Starts a service with this many file descriptors, and a partner that is connected to it. */
 async function start(descriptors: number) {
   const { key } = await makePartner(made.database, Date.now, { name: 'acme', everything: true });
   const launcher = ['prlimit', `--nofile=${descriptors}:${descriptors}`];
@@ -26,7 +26,7 @@ async function start(descriptors: number) {
   return { key, serving, partner };
 }
 
-/** Opens so many connections, which end with the test. */
+/** Opens this many connections, which end with the test. */
 function connectTo(port: number, count: number): Socket[] {
   const sockets = Array.from({ length: count }, () => connect(port, '127.0.0.1').on('error', () => undefined));
   stack.defer(() => sockets.forEach((socket) => socket.destroy()));

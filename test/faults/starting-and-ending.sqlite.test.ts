@@ -19,7 +19,7 @@ const serveWith = (environment: Record<string, string>, ...options: string[]): S
 
 const serve = (...options: string[]): Serving => serveWith({}, ...options);
 
-/** What a service that cannot start says. */
+/** The output of a service that must fail to start. */
 async function refusalOf(serving: Serving): Promise<string> {
   expect(await serving.exited).toEqual([1, null]);
   await serving.closed;

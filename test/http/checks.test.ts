@@ -102,6 +102,13 @@ describe('401', () => {
       expectError(await send(path), 401, 'unauthorized');
     expectError(await send('/v1/contracts', {}, 'POST'), 401, 'unauthorized');
   });
+
+  test('is not returned for a valid key, whatever the letter case of "Bearer"', async () => {
+    for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+      const response = await send('/v1/contracts', { authorization: `${scheme} ${service.key}` });
+      expect(response.statusCode).toBe(200);
+    }
+  });
 });
 
 describe('404 for an unknown path', () => {
@@ -178,6 +185,13 @@ describe('400', () => {
   test.each(['/%ZZ', '/%00', '/health%FF'])('is returned for an unreadable path outside /v1: %s', async (path) => {
     expectError(await send(path), 400, 'validation_failed');
   });
+
+  test.each(['q=%ZZ', 'q=%00', 'q=%FF', 'limit=0x10', 'limit=5&limit=6', 'x[]=1', '__proto__=1', 'nothing=1'])(
+    'is returned for a parameter that is unknown, repeated or malformed: %s',
+    async (query) => {
+      expectError(await sendAsAcme(`/v1/contracts?${query}`), 400, 'validation_failed');
+    },
+  );
 
   test('takes precedence over 404 for a record, which accepts no parameters', async () => {
     expectError(await sendAsAcme('/v1/contracts/no-such-id?limit=5'), 400, 'validation_failed');

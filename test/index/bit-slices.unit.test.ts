@@ -50,6 +50,13 @@ test.each(['at least', 'at most'] as const)('finds exactly the records whose val
   );
 });
 
+test('a record without a value never matches a comparison', () => {
+  const slices = slicesOfAll([5, 0, 7]);
+  const withValue = setOf(Uint16Array.of(0, 2));
+  expect(positionsFrom(compareSlices(withValue, slices, 'at least', 0), 0, 9)).toEqual([0, 2]);
+  expect(positionsFrom(compareSlices(withValue, slices, 'at most', MAX_VALUE), 0, 9)).toEqual([0, 2]);
+});
+
 test('a bound with more bits than the values is above all of them', () => {
   const slices = slicesOfAll([0, 5, 7], 3);
   const all = setOf(Uint16Array.of(0, 1, 2));

@@ -22,7 +22,7 @@ const PATIENCE_MS = 3_000;
 const everything = new AsyncDisposableStack();
 let primary: PostgresPart;
 let replica: ReplicaPart;
-/** What metrics and degradations call the replica. */
+/** The replica's name in metrics and degradations. */
 let name: string;
 let redis: RedisPart;
 let proxy: TcpProxy;

@@ -58,10 +58,10 @@ function patternOf({ output }: Row): RegExp {
 
 type Settings = Readonly<Record<string, string>>;
 
-/** Brings a fault about on the database, or, as `settings`, by settings of the command, which it returns. */
+/** Causes a fault in the database, or returns settings of the command that cause it. */
 type Cause<T = unknown> = (made: TestDatabase, stack: AsyncDisposableStack, key: string) => Promise<T>;
 
-/** A fault of the table, with the engine on which alone it can happen, and whether it cannot be brought about here. */
+/** A fault of the table: its only engine, if it has one, and whether this machine cannot cause it (`unless`). */
 interface Fault {
   readonly on?: 'sqlite' | 'postgres';
   readonly unless?: boolean;

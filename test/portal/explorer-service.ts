@@ -127,7 +127,7 @@ export function exploreForAllTests() {
   const browser = forAllTests(launchBrowser);
   const key = (partner: string): string => service.partner(partner).key;
 
-  /** What the service responds to a partner. */
+  /** The JSON of the service's response to a partner. */
   const ask = async <Body>(path: string, partner = 'all'): Promise<Body> =>
     JSON.parse((await service.get(path, { key: key(partner) })).body) as Body;
 

@@ -206,7 +206,7 @@ describe('pds restore', { timeout: 120_000 }, () => {
 
   test.each([[], ['--access']])('preserves the audit trail and usage since the backup (%s)', async (...options) => {
     const count = (endpoint: string, requests: number) =>
-      files.use((database) => storeUsage(database, { endpoint, requests }));
+      files.use((database) => storeUsage(database, { partner_id: 1, endpoint, requests }));
     await count('/v1/coops', 5);
     await files.backUp();
     await count('/v1/coops', 7);

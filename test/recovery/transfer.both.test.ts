@@ -107,7 +107,7 @@ describe('a transfer from SQLite to PostgreSQL', { timeout: 180_000 }, () => {
     await publishAll(records.later);
     const revoked = await issueKey(database, Date.now, 'mixed', { environment: 'test', lifetimeMs: null });
     await revokeKey(database, Date.now, revoked.details.id);
-    await storeUsage(database, { requests: 2 ** 40, records: 3, failed: 1 });
+    await storeUsage(database, { partner_id: 1, requests: 2 ** 40, records: 3, failed: 1 });
 
     const before = await dump(database);
     const target = await createTarget();

@@ -117,7 +117,7 @@ test('commands print no key except the one they issue, and no password, whether 
     const { code, stdout, stderr } = await callPds(args, environment);
     if (args.includes(key) || args.includes(FOREIGN_KEY)) expect(code, line).toBeGreaterThan(0);
     expect(stdout + stderr, line).not.toBe('');
-    // After the test, its beginning is looked for.
+    // Its beginning is searched for after the test.
     expect(stdout + stderr, line).not.toContain(key.slice(-30));
     seen.set(`${index}: ${line}`, stdout + stderr);
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { runPdsThrough } from '../commands/run-pds.ts';
 import { openForCommands } from '../../src/database/open.ts';
+import { makePrivateFile } from '../../src/database/sqlite/sqlite-files.ts';
 import { newFolder } from '../support/new-folder.ts';
 import { SMALL_CATALOG, withImportDirectory } from '../support/publishing.ts';
 
@@ -34,4 +35,17 @@ test('only the owner can read the file of keys and grants, its write-ahead logs 
     ...['pds.import-lock.sqlite', 'pds.sqlite', 'pds.sqlite-shm', 'pds.sqlite-wal'],
   ]);
   expect(new Set(Object.values(modes))).toEqual(new Set(['600']));
+});
+
+test('a private file is private from its creation, and an existing file is left unchanged', () => {
+  const folder = newFolder();
+  const umask = process.umask(0);
+  try {
+    makePrivateFile(join(folder, 'file'));
+    makePrivateFile(join(folder, 'file'));
+    makePrivateFile(join(folder, 'nowhere', 'file'));
+    expect(modesIn(folder)).toEqual({ file: '600' });
+  } finally {
+    process.umask(umask);
+  }
 });

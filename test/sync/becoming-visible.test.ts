@@ -87,6 +87,14 @@ describe('an incremental sync includes', () => {
     await importLines({ solicitations: [{ ...draft, status: 'open' }] });
     expect(await sync('a', 'solicitations')).toEqual(['sol_3']);
   });
+
+  test('the contracts and solicitations of a renamed lead entity', async () => {
+    await importLines({ 'lead-entities': [{ id: 'le_a', name: 'Town of A' }] });
+    const before = since['a'];
+    expect(await sync('a', 'contracts')).toEqual(['ctr_1']);
+    since['a'] = before ?? '';
+    expect(await sync('a', 'solicitations')).toEqual(['sol_1']);
+  });
 });
 
 test('without any release, the watermark is that of the creation of the partner', async () => {

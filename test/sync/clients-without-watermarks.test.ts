@@ -111,7 +111,7 @@ describe('an updated_since that is not a watermark', () => {
   });
 });
 
-/** Syncs. Who knows only the API reference passes its clock, or the greatest `updated_at` in its copy, next time. */
+/** Syncs. A client that does not use watermarks passes its clock, or the greatest `updated_at` in its copy, next time. */
 async function sync(copy: Copy, by: 'watermark' | 'clock' | 'updated_at'): Promise<void> {
   const beganAt = iso(evenClock());
   await copy.sync();

@@ -11,7 +11,7 @@ const EPOCH = '1970-01-01T00:00:00.000Z';
 export class Copy {
   readonly records = new Map<string, ListedRecord>();
   readonly kind: Kind;
-  /** What the next sync passes. */
+  /** The `updated_since` of the next sync. */
   since = EPOCH;
   readonly #key: string;
   readonly #get: Get;

@@ -70,12 +70,12 @@ export async function writtenRequests(database: OpenDatabase): Promise<Record<st
   return Object.fromEntries(rows.map(({ key_id: keyId, requests }) => [keyId, requests]));
 }
 
-/** Stores the counts of a day, a key and an endpoint in place of those before. The partner is the owner of the key. */
+/** Stores the counts of a day, a key and an endpoint in place of those before. The partner is the owner of the key, unless given. */
 export async function storeUsage({ kysely }: OpenDatabase, counts: Partial<UsageRow>): Promise<void> {
   const subject = { day: '2026-04-15', key_id: 'k', endpoint: '/v1/coops', ...counts };
   const owner = kysely.selectFrom('access.keys').select('partner_id').where('id', '=', subject.key_id);
-  const { partner_id } = (await owner.executeTakeFirst()) ?? { partner_id: 1 };
-  const row = { partner_id, requests: 1, records: 1, limited: 0, failed: 0, ...subject };
+  const partner_id = counts.partner_id ?? (await owner.executeTakeFirstOrThrow()).partner_id;
+  const row = { requests: 1, records: 1, limited: 0, failed: 0, ...subject, partner_id };
   await kysely
     .insertInto('access.usage')
     .values(row)

@@ -177,7 +177,7 @@ export class MirroredService {
     }
   }
 
-  /** Changes the kinds that the partner can read, and waits until the service knows. */
+  /** Changes the kinds that the partner can read, and waits until the service has noticed. */
   async setKinds(kinds: readonly Kind[] | null): Promise<void> {
     await setPartner(this.database, Date.now, this.partner, { kinds });
     await this.settle();
