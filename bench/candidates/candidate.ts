@@ -10,6 +10,8 @@ export interface RunningCandidate {
   readonly headers: (round: number) => Record<string, string>;
   /** The request for this question; null if the product does not support it. */
   requestFor(question: Question): HttpRequest | null;
+  /** Its database; undefined if that is the plain tables, or none. */
+  readonly database?: { readonly url: string };
   /** Whether PostgreSQL's CPU time counts towards it. */
   readonly usesPostgres: boolean;
   /** How to read all solicitations in its largest pages; undefined if that is not measured. */

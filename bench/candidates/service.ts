@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import type { Engine } from '../market/databases.ts';
 import type { ServiceDatabase } from '../market/market.ts';
@@ -31,8 +30,6 @@ export async function startService(
   folder: string,
   { name, main }: { name: string; main: string } = { name: SERVICE_NAMES[engine], main: MAIN },
 ): Promise<RunningService> {
-  // Into the page cache, where PostgreSQL's pages already are since its tables were filled.
-  if (engine === 'sqlite') execFileSync('cat', [database.url.replace(/^sqlite:/, '')], { stdio: 'ignore' });
   const cursors = new Map<string, string>();
   const { everything } = database.keys;
   const server = await startServer({

@@ -1,5 +1,6 @@
-import { cpSync, existsSync, mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { PostgresCluster } from './postgres-cluster.ts';
 
 export type Engine = 'sqlite' | 'postgres';
@@ -39,6 +40,14 @@ export async function copyDatabase(place: Place, engine: Engine, from: string, t
     if (existsSync(source)) cpSync(source, sqliteFolder(folder, to), { recursive: true });
   }
   return databaseUrl(place, engine, to);
+}
+
+/** Reads the files of a database into the operating system's memory, which drops what was not used for some minutes. */
+export async function readIntoMemory({ postgres }: Place, url: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1);
+  const folder = url.startsWith('sqlite:') ? dirname(url.replace(/^sqlite:/, '')) : await postgres.folderOf(name);
+  const files = readdirSync(folder).map((file) => join(folder, file));
+  execFileSync('cat', files, { stdio: 'ignore' });
 }
 
 /** The files of a SQLite database are alone in it. The service creates it. */

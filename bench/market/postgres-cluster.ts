@@ -14,6 +14,8 @@ export interface PostgresCluster {
   readonly version: string;
   urlOf(database: string): string;
   query<T extends object>(database: string, text: string, values?: unknown[]): Promise<T[]>;
+  /** The folder with the files of a database. */
+  folderOf(database: string): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -68,6 +70,13 @@ export async function startPostgres(folder: string): Promise<PostgresCluster> {
     version: row?.server_version ?? 'unknown',
     urlOf,
     query,
+    async folderOf(database) {
+      const found = await query<{ oid: number }>('postgres', 'select oid from pg_database where datname = $1', [
+        database,
+      ]);
+      if (found[0] === undefined) throw new Error(`there is no database ${database}`);
+      return join(data, 'base', String(found[0].oid));
+    },
     stop: () => server.stop(),
   };
 }

@@ -4,6 +4,7 @@ import { startBaselines } from '../candidates/baselines.ts';
 import type { RunningCandidate } from '../candidates/candidate.ts';
 import { startService, type RunningService } from '../candidates/service.ts';
 import { describeMachine } from '../machine/description.ts';
+import { readIntoMemory } from '../market/databases.ts';
 import { provideMarket } from '../market/market.ts';
 import { startPostgres } from '../market/postgres-cluster.ts';
 import type { BaseContext, BenchContext, Part, Settings } from './context.ts';
@@ -63,7 +64,12 @@ export async function runBench(options: BenchOptions): Promise<void> {
 async function succeeds(part: Part, base: BaseContext, context: BenchContext | null): Promise<boolean> {
   try {
     if (part.needsMarket === false) await part.run(base);
-    else if (context !== null) await part.run(context);
+    else if (context !== null) {
+      const { plainUrl, databases } = context.market;
+      const services = context.settings.engines.map((engine) => databases[engine].url);
+      for (const url of [plainUrl, ...services]) await readIntoMemory(context, url);
+      await part.run(context);
+    }
     return true;
   } catch (error) {
     if (base.settings.isSmoke || base.signal.aborted) throw error;

@@ -2,6 +2,7 @@ import type { RunningCandidate } from '../candidates/candidate.ts';
 import type { Question } from '../candidates/question.ts';
 import { runLoad, type HttpRequest } from '../load/load.ts';
 import { startCpuMeter } from '../machine/usage.ts';
+import { readIntoMemory } from '../market/databases.ts';
 import type { BenchContext } from './context.ts';
 import { note } from './progress.ts';
 
@@ -26,7 +27,10 @@ const MAX_REFUSED = 0.01;
  * Measures requests per second in interleaved rounds: each round measures every candidate once and begins with another,
  * so that none always has the same place. The first one, a warm-up, is not counted.
  */
-export async function measureThroughput({ settings, postgres, record }: BenchContext, work: Work): Promise<void> {
+export async function measureThroughput(context: BenchContext, work: Work): Promise<void> {
+  const { settings, postgres, record, market } = context;
+  const databases = work.candidates.map((candidate) => candidate.database?.url ?? market.plainUrl);
+  for (const url of new Set(databases)) await readIntoMemory(context, url);
   const { rounds, isSmoke, connections, seconds } = settings;
   const { isRepeated = false } = work;
   const headersOf = work.headers ?? ((candidate: RunningCandidate, round: number) => candidate.headers(round));

@@ -5,7 +5,7 @@ import { installPackages } from '../candidates/peers.ts';
 import { bearer, SERVICE_NAMES, startService, type RunningService } from '../candidates/service.ts';
 import { askOneAtATime, readAllPages, type TimedResponse } from '../load/clients.ts';
 import { amendedTitles, writeChanges } from '../market/changes.ts';
-import { databaseUrl, dropDatabase, emptyDatabase, type Engine } from '../market/databases.ts';
+import { databaseUrl, dropDatabase, emptyDatabase, readIntoMemory, type Engine } from '../market/databases.ts';
 import type { ServiceDatabase } from '../market/market.ts';
 import { createPartners } from '../market/partners.ts';
 import { MAIN, runPds } from '../market/pds.ts';
@@ -60,7 +60,7 @@ export const versions: Part = {
         await importWith(context, engine, SERVICE_NAMES[engine], MAIN, 'pds_version_now'),
       ];
       for (let round = 0; round < fewRounds(context.settings); round++)
-        for (const version of both) await measureStart(context, version, round);
+        for (const version of round % 2 === 0 ? both : both.toReversed()) await measureStart(context, version, round);
       const services: RunningService[] = [];
       for (const version of both) services.push(await start(context, version));
       try {
@@ -93,6 +93,7 @@ function start({ scratch }: BenchContext, { engine, name, main, database }: Vers
 
 /** A start, and a walk through the list in its largest pages by the process that was started. */
 async function measureStart(context: BenchContext, version: Version, round: number): Promise<void> {
+  await readIntoMemory(context, version.database.url);
   const begunAt = performance.now();
   const service = await start(context, version);
   const { port, name } = service;
