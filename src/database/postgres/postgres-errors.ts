@@ -7,20 +7,11 @@ export const LOCK_TIMEOUT = '55P03';
 /** `statement_timeout`, or a canceled statement. */
 const CANCELED = '57014';
 
-/** Connection failure (class 08), or a server that is stopping, has crashed or is not ready yet (57P01 to 57P03). */
-const LOST = /^(08...|57P0[123])$/;
-
-const SYSTEM_CODES = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EHOSTUNREACH',
-  'ETIMEDOUT',
-  'ENETUNREACH',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EPIPE',
-]);
+/**
+ * Connection failure (class 08), a server that is stopping, has crashed or is not ready yet (57P01 to 57P03), or an error
+ * of the operating system.
+ */
+const LOST = /^(08...|57P0[123]|ECONN(REFUSED|RESET|ABORTED)|E(HOST|NET)UNREACH|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EPIPE)$/;
 
 // `pg` throws these without a code.
 const MESSAGES = /^(connection terminated|client has encountered a connection error|client was closed)/i;
@@ -30,7 +21,7 @@ export function isConnectionLost(error: unknown): boolean {
   if (error instanceof AggregateError) return error.errors.some(isConnectionLost);
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
-  if (typeof code === 'string') return LOST.test(code) || SYSTEM_CODES.has(code);
+  if (typeof code === 'string') return LOST.test(code);
   return MESSAGES.test(error.message);
 }
 
