@@ -4,11 +4,7 @@ import type { Database } from './database.ts';
 import { isOneOf, readValue } from './statement.ts';
 import type { Tables } from './tables.ts';
 
-/**
- * Inserts rows with a new key (`isNew`), on PostgreSQL by COPY; replaces the others. All must have the same columns.
- *
- * @param onSent see `CopyRows`.
- */
+/** Inserts rows with a new key (`isNew`), as `insertRows`; replaces the others. All must have the same columns. */
 export async function writeRows(
   database: Database,
   table: keyof Tables,
@@ -25,11 +21,7 @@ export async function writeRows(
   await insertRows(database, table, rowsThatAre(true), onSent);
 }
 
-/**
- * Inserts new rows, which must have the same columns.
- *
- * @param onSent see `CopyRows`.
- */
+/** Inserts new rows, which must have the same columns; on PostgreSQL by COPY, with `onSent` as `CopyRows`. */
 export async function insertRows(
   database: Database,
   table: keyof Tables,
@@ -54,7 +46,9 @@ async function insertWithStatement(
   const into = sql`insert into ${sql.table(table)} (${names})`;
   if (database.runEach === undefined) {
     // All rows are one parameter: PostgreSQL takes longer to parse thousands of them than to write the rows.
-    const json = JSON.stringify(rows, (_, value: unknown) => (value instanceof Uint8Array ? hexOf(value) : value));
+    const json = JSON.stringify(rows, (_, value: unknown) =>
+      value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value,
+    );
     await sql`${into} select ${names} from json_populate_recordset(null::${sql.table(table)}, ${json}::json)
       ${onConflict}`.execute(database.kysely);
     return;
@@ -62,10 +56,6 @@ async function insertWithStatement(
   const places = sql.join(columns.map(() => sql`${null}`));
   const { sql: text } = sql`${into} values (${places}) ${onConflict}`.compile(database.kysely);
   database.runEach(text, valuesOf(rows));
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return `\\x${Buffer.from(bytes).toString('hex')}`;
 }
 
 function columnsOf(rows: readonly object[]): string[] {
