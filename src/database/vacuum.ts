@@ -15,22 +15,20 @@ const LEFT_TO_AUTOVACUUM =
  *
  * @returns a message for the operator if this role cannot do it; null otherwise.
  */
-export async function vacuum(database: OpenDatabase, changes: number): Promise<string | null> {
-  if (database.engine === 'sqlite') return null;
-  const isVacuumed = await vacuumPostgres(database, changes).catch(() => true);
-  return isVacuumed ? null : LEFT_TO_AUTOVACUUM;
-}
-
-/** False if this role lacks the privilege: writers own no tables, and can be granted it only from PostgreSQL 17 on. */
-async function vacuumPostgres({ kysely }: OpenDatabase, changes: number): Promise<boolean> {
-  if (changes < CHANGES_WORTH_ANALYZING) return true;
-  const { rows } = await sql<{ name: string; records: number; may: boolean }>`
-    select relname as name, reltuples as records, case when current_setting('server_version_num')::int >= 170000
-      then has_table_privilege(oid, 'MAINTAIN') else pg_has_role(relowner, 'USAGE') end as may
-    from pg_catalog.pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'`.execute(kysely);
-  if (changes < PART_WORTH_ANALYZING * Math.max(...rows.map(({ records }) => records))) return true;
-  for (const { name, may } of rows) {
-    if (may) await sql`vacuum (analyze) ${sql.table(`catalog.${name}`)}`.execute(kysely);
+export async function vacuum({ engine, kysely }: OpenDatabase, changes: number): Promise<string | null> {
+  if (engine === 'sqlite' || changes < CHANGES_WORTH_ANALYZING) return null;
+  try {
+    // Writers own no tables, and can be granted the privilege only from PostgreSQL 17 on.
+    const { rows } = await sql<{ name: string; records: number; may: boolean }>`
+      select relname as name, reltuples as records, case when current_setting('server_version_num')::int >= 170000
+        then has_table_privilege(oid, 'MAINTAIN') else pg_has_role(relowner, 'USAGE') end as may
+      from pg_catalog.pg_class where relnamespace = 'catalog'::regnamespace and relkind = 'r'`.execute(kysely);
+    if (changes < PART_WORTH_ANALYZING * Math.max(...rows.map(({ records }) => records))) return null;
+    for (const { name, may } of rows) {
+      if (may) await sql`vacuum (analyze) ${sql.table(`catalog.${name}`)}`.execute(kysely);
+    }
+    return rows.every(({ may }) => may) ? null : LEFT_TO_AUTOVACUUM;
+  } catch {
+    return null;
   }
-  return rows.every(({ may }) => may);
 }
