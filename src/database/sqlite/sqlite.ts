@@ -152,7 +152,7 @@ function makeRoom(connection: sqlite.DatabaseSync, path: string): void {
 
 /** @param attached the catalog that statements follow; null if both files stay attached, whatever the log names. */
 function databaseOn(connection: sqlite.DatabaseSync, attached: AttachedCatalog | null): OpenDatabase {
-  const prepared = new KyselyConnection(connection, (execute) => execute());
+  const prepared = preparing(connection);
   const own: SqliteDatabase = {
     prepare(text) {
       attached?.attachCurrent();
@@ -243,14 +243,14 @@ function openDraft(path: string, number: number, original: string | null): Catal
     removeCopy();
     throw error;
   }
-  const prepared = new KyselyConnection(connection, (execute) => {
+  const prepared = preparing(connection, (run) => {
     try {
-      return execute();
+      return run();
     } catch (error) {
       if (sqliteCode(error) !== SQLITE_READONLY || name !== null) throw error;
       connection.exec('detach catalog');
       begin();
-      return execute();
+      return run();
     }
   });
   const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
@@ -298,35 +298,25 @@ export function joinTexts<Row>({ head, texts, isInOrder = false }: TextsQuery<Ro
     from (${texts} ${order})) as joined`;
 }
 
-class KyselyConnection implements SqliteDatabase {
-  readonly #connection: sqlite.DatabaseSync;
-  readonly #execute: <T>(execute: () => T) => T;
-  readonly #prepared = new LRUCache<string, SqliteStatement>({ max: PREPARED_STATEMENTS });
-
-  /** @param execute runs each execution of a statement. */
-  constructor(connection: sqlite.DatabaseSync, execute: <T>(execute: () => T) => T) {
-    this.#connection = connection;
-    this.#execute = execute;
-  }
-
-  prepare(sql: string): SqliteStatement {
-    let prepared = this.#prepared.get(sql);
-    if (prepared === undefined) {
-      const statement = this.#connection.prepare(sql);
-      const execute = this.#execute;
-      prepared = {
+/** Caches the prepared statements of a connection. @param execute runs each execution of a statement. */
+function preparing(connection: sqlite.DatabaseSync, execute: <T>(run: () => T) => T = (run) => run()): SqliteDatabase {
+  const prepared = new LRUCache<string, SqliteStatement>({
+    max: PREPARED_STATEMENTS,
+    memoMethod: (text) => {
+      const statement = connection.prepare(text);
+      return {
         reader: statement.columns().length > 0,
         all: (parameters) => execute(() => statement.all(...(parameters as sqlite.SQLInputValue[]))),
         run: (parameters) => execute(() => statement.run(...(parameters as sqlite.SQLInputValue[]))),
         iterate: (parameters) => statement.iterate(...(parameters as sqlite.SQLInputValue[])),
       };
-      this.#prepared.set(sql, prepared);
-    }
-    return prepared;
-  }
-
-  close(): void {
-    this.#prepared.clear();
-    this.#connection.close();
-  }
+    },
+  });
+  return {
+    prepare: (text) => prepared.memo(text),
+    close() {
+      prepared.clear();
+      connection.close();
+    },
+  };
 }
