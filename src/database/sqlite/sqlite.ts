@@ -64,7 +64,16 @@ export function openSqlite(
     connection.prepare('select count(*) from access.sqlite_schema').get();
     if (number !== null && number !== fileNumber(path)) throw replaced(path);
     refuseCatalog(connection, path);
-    const attached = prepareLog(connection, path, mode, isRecovery);
+    if (mode === 'write') {
+      // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
+      connection.exec(
+        'pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full',
+      );
+      makeRoom(connection, path);
+    }
+    connection.exec('pragma temp_store = memory');
+    const attached = new AttachedCatalog(connection, path, isRecovery);
+    attached.attachCurrent();
     return { ...databaseOn(connection, attached), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
     connection.close();
@@ -85,25 +94,6 @@ export function openStaged(access: string, catalog: string): OpenDatabase {
     'pragma trusted_schema = off; pragma access.journal_mode = delete; pragma catalog.journal_mode = delete',
   );
   return databaseOn(connection, null);
-}
-
-function prepareLog(
-  connection: sqlite.DatabaseSync,
-  path: string,
-  mode: 'read' | 'write',
-  isRecovery: boolean,
-): AttachedCatalog {
-  if (mode === 'write') {
-    // Only a writer sets the journal mode: concurrent readers doing so would get "database is locked".
-    connection.exec(
-      'pragma access.page_size = 8192; pragma access.journal_mode = wal; pragma access.synchronous = full',
-    );
-    makeRoom(connection, path);
-  }
-  connection.exec('pragma temp_store = memory');
-  const attached = new AttachedCatalog(connection, path, isRecovery);
-  attached.attachCurrent();
-  return attached;
 }
 
 /** Refuses a catalog at the database's path: that of a version before 2.0, or one of a backup that was copied there. */
