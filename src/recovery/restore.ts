@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, rmSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -24,6 +24,7 @@ import { catalogPath, newCatalogName } from '../database/sqlite/file-names.ts';
 import {
   FormerDatabaseError,
   makePrivateFile,
+  sizeOf,
   SQLITE_CORRUPT,
   SQLITE_NOTADB,
   sqliteCode,
@@ -140,7 +141,7 @@ const changeOf = ({ made_at }: BackupManifest, dropped: readonly string[]) => ({
 
 /** @throws OperatorError if there are no partners that can be kept. */
 function openToKeep(path: string, operator?: Operator): OpenDatabase {
-  if (isEmptyOrMissing(path)) throw cannotKeep(path, existsSync(path) ? 'it is empty' : 'it is missing');
+  if (sizeOf(path) === 0) throw cannotKeep(path, existsSync(path) ? 'it is empty' : 'it is missing');
   try {
     return openForRecovery({ engine: 'sqlite', path }, 'write', operator);
   } catch (error) {
@@ -148,10 +149,6 @@ function openToKeep(path: string, operator?: Operator): OpenDatabase {
     if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT) throw cannotKeep(path, 'it is damaged');
     throw error;
   }
-}
-
-function isEmptyOrMissing(path: string): boolean {
-  return (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0;
 }
 
 function cannotKeep(path: string, why: string): OperatorError {
@@ -165,7 +162,7 @@ async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
   const { path, folder, manifest, clock, begin } = restoring;
   await refuseFormer(path);
   const removeFolder = makeLastFolder(dirname(resolve(path)));
-  const isNew = isEmptyOrMissing(path);
+  const isNew = sizeOf(path) === 0;
   // Locked like one that is replaced, so that no service creates it meanwhile.
   if (isNew) makePrivateFile(path);
   const main = lockReplaced(path);
@@ -266,7 +263,7 @@ export async function previewRestore(
 ): Promise<{ manifest: BackupManifest; replaced: { lastEvent: string | null } | null }> {
   const manifest = readManifest(folder);
   if (withAccess) await refuseFormer(path);
-  if (withAccess && isEmptyOrMissing(path)) return { manifest, replaced: null };
+  if (withAccess && sizeOf(path) === 0) return { manifest, replaced: null };
   try {
     await using database = openToKeep(path);
     refuseOlder(await readSchemaState(database));

@@ -1,4 +1,4 @@
-import { accessSync, closeSync, constants, existsSync, mkdirSync, openSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, closeSync, constants, existsSync, openSync, statfsSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { listCatalogFiles } from './file-names.ts';
 import * as sqlite from 'node:sqlite';
@@ -26,16 +26,6 @@ export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database']
   sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
 
 /**
- * Creates the last folder of the path, but not its parents: a path to an unmounted disk is a mistake.
- *
- * @throws DatabaseUnavailableError if the parent folder is missing, or the file beside its catalogs.
- */
-export function prepareFolder(path: string): void {
-  mkdirSync(findFolder(path), { recursive: true });
-  refuseLoneFiles(path);
-}
-
-/**
  * Whether a database exists. Also true if the file cannot be read: opening it reports why.
  *
  * @throws DatabaseUnavailableError if only its catalogs exist, or the parent folder is missing.
@@ -43,20 +33,20 @@ export function prepareFolder(path: string): void {
 export function hasSqliteFile(path: string): boolean {
   findFolder(path);
   refuseLoneFiles(path);
-  return (sizeOf(path) ?? 0) > 0;
+  return sizeOf(path) > 0;
 }
 
-/** The folder of the file, which can be missing if its parent exists. */
-function findFolder(path: string): string {
+/** The folder of the file, which can be missing. @throws DatabaseUnavailableError if its parent is missing, too. */
+export function findFolder(path: string): string {
   const folder = dirname(resolve(path));
   if (existsSync(folder) || existsSync(dirname(folder))) return folder;
   throw new DatabaseUnavailableError(noFolderMessage(path));
 }
 
-/** In bytes; null if the file is missing, `Infinity` if it cannot be read. */
-function sizeOf(file: string): number | null {
+/** In bytes; 0 if the file is missing, `Infinity` if it cannot be read. */
+export function sizeOf(file: string): number {
   try {
-    return statSync(file, { throwIfNoEntry: false })?.size ?? null;
+    return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   } catch {
     return Infinity;
   }
@@ -65,7 +55,7 @@ function sizeOf(file: string): number | null {
 /** @throws DatabaseUnavailableError if a catalog exists, but not the file with the partners and keys. */
 export function refuseLoneFiles(path: string): void {
   // Before there is a catalog, the file has tables: an empty one was truncated.
-  const [catalog] = (sizeOf(path) ?? 0) > 0 ? [] : listCatalogFiles(path);
+  const [catalog] = sizeOf(path) > 0 ? [] : listCatalogFiles(path);
   if (catalog === undefined) return;
   throw new DatabaseUnavailableError(
     `${path} is ${existsSync(path) ? 'empty' : 'missing'}, but ${catalog}, which belongs to it, exists: put it back, or restore a backup; ` +

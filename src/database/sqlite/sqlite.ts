@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync } from 'node:fs';
 import type * as sqlite from 'node:sqlite';
 import { basename, dirname } from 'node:path';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
@@ -22,11 +22,11 @@ import { makeLike, syncToDisk } from './durable-files.ts';
 import { catalogPath, listCatalogFiles, newCatalogName } from './file-names.ts';
 import {
   describeSqliteError,
+  findFolder,
   FormerDatabaseError,
   freeBytes,
   hasTable,
   makePrivateFile,
-  prepareFolder,
   refuseLoneFiles,
   SMALL_BYTES,
   SQLITE_FULL,
@@ -53,8 +53,9 @@ export function openSqlite(
   mode: 'read' | 'write',
   isRecovery = false,
 ): OpenDatabase & { readonly catalogFiles: CatalogFiles } {
-  if (mode === 'write') prepareFolder(path);
-  else refuseLoneFiles(path);
+  // Not its parents: a path to an unmounted disk is a mistake.
+  if (mode === 'write') mkdirSync(findFolder(path), { recursive: true });
+  refuseLoneFiles(path);
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   const number = fileNumber(path);
   try {
