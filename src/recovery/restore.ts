@@ -182,7 +182,7 @@ async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
     makeLike(staged, path);
     for (const file of [staged, catalog]) syncToDisk(file);
     const suffix = `replaced-${formatTimestamp(clock()).replaceAll(':', '-')}`;
-    const replaced = keepFiles(isNew ? [] : filesOf(main), suffix);
+    const replaced = keepFiles(isNew ? [] : filesOf(path, main), suffix);
     replaceFile(staged, path);
     isDone = true;
     syncToDisk(dirname(path));
@@ -193,7 +193,7 @@ async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
       rmSync(catalog, { force: true });
       if (isNew) rmSync(path, { force: true });
     }
-    main.close();
+    main.connection?.close();
     // Keeps the folder if the database is in it.
     removeFolder();
   }
@@ -211,12 +211,12 @@ async function refuseFormer(path: string): Promise<void> {
 
 /** Upgrades a copy of the backup, keeps the history of the replaced database, suspends every partner and appends a reset. */
 async function prepareAll(
-  { manifest, clock, operator, after = EPOCH }: Restoring,
+  { path, manifest, clock, operator, after = EPOCH }: Restoring,
   main: ReplacedFile,
   staged: string,
   name: string,
 ) {
-  await using opened = openStaged(staged, catalogPath(main.path, name));
+  await using opened = openStaged(staged, catalogPath(path, name));
   const database = operator === undefined ? opened : { ...opened, operator };
   const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
   const migrations = await migrate(database, clock);
@@ -240,7 +240,7 @@ async function suspendAll({ kysely }: Database, clock: Clock) {
 }
 
 /** The files to keep under other names, with the catalog that the log names: the next import would delete it. */
-function filesOf({ path, connection }: ReplacedFile): string[] {
+function filesOf(path: string, { connection }: ReplacedFile): string[] {
   const names = [path, ...COMPANIONS.map((companion) => path + companion)];
   try {
     const last = connection?.prepare('select file from events where partner_id is null order by at desc limit 1').get();

@@ -32,7 +32,7 @@ export function discarderOf(config: DatabaseConfig): () => Promise<void> {
       deleteOtherCatalogs(path, new Set());
       rmSync(lockFileOf(path), { force: true });
     } finally {
-      locked.close();
+      locked.connection?.close();
     }
     removeFolder();
   };

@@ -20,13 +20,11 @@ const LOCK_PATIENCE_MS = 2_000;
 
 /** The file of a database that is being replaced. No other process can use it while this is open. */
 export interface ReplacedFile {
-  readonly path: string;
-  /** Holds the exclusive lock; null if the file is missing or damaged. */
+  /** Holds the exclusive lock until it is closed; null if the file is missing or damaged. */
   readonly connection: DatabaseSync | null;
   readonly isDamaged: boolean;
   /** The timestamp of its last event; the epoch if it cannot be read. */
   readonly lastEvent: string;
-  close(): void;
 }
 
 /**
@@ -36,8 +34,8 @@ export interface ReplacedFile {
  * @throws OperatorError if the database is in use.
  */
 export function lockReplaced(path: string): ReplacedFile {
-  const { connection, isDamaged } = lockFile(path);
-  return { path, connection, isDamaged, lastEvent: readLastEvent(connection), close: () => connection?.close() };
+  const locked = lockFile(path);
+  return { ...locked, lastEvent: readLastEvent(locked.connection) };
 }
 
 /** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */
