@@ -96,7 +96,7 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
   if (!isEmpty) await inTransaction(database, noteOldestServed);
   const ran: string[] = [];
   // Without a lock: it waits for a running import of SQLite, which must be able to write to `access` meanwhile.
-  if (!isEmpty && !(await wasJustUpgraded(database, clock))) await options.beforeUpgrade?.();
+  if (!isEmpty) await options.beforeUpgrade?.();
   for (const group of inOrder(isEmpty)) {
     const { catalogFiles } = database;
     // Before the first release the catalog is in memory, and of this connection alone.
@@ -146,17 +146,6 @@ export async function upgradeDraft(draft: Database, clock: Clock, options: Migra
   }
   await runMigration(draft, 'catalog', applied, clock, options);
   return [migrationName('catalog', applied)];
-}
-
-/** Longer than an upgrade takes. */
-const UPGRADE_MS = 3_600_000;
-
-/** Whether the first step has just run, so that another process prepared it, and may be continuing with the second. */
-async function wasJustUpgraded(database: Database, clock: Clock): Promise<boolean> {
-  const { number, upgrade } = SCHEMAS.access;
-  const since = formatTimestamp(clock() - UPGRADE_MS);
-  const name = sql`select name as value from access.migrations where number = ${number} and applied_at > ${since}`;
-  return upgrade !== null && (await readValue(database, name)) === upgrade.name;
 }
 
 async function runMigration(
