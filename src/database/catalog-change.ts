@@ -35,14 +35,6 @@ export interface CatalogChangeOptions extends Omit<WorkHooks, 'onProgress'> {
 
 type Work<T> = (catalog: Database, number: number) => Promise<{ result: T; event: CatalogEvent | null }>;
 
-interface Changed<T> {
-  readonly result: T;
-  /** The timestamp of the event; null for none. */
-  readonly at: string | null;
-  /** The timestamp of the event before; the epoch if there is none. */
-  readonly lastEvent: string;
-}
-
 /**
  * Changes the catalog as the only one to do so: readers see all of the change at once, or nothing. Its timestamp is drawn
  * last, under the lock that grants also take.
@@ -52,24 +44,17 @@ interface Changed<T> {
  * reset without a change names the file that there is.
  *
  * @param work changes the catalog, and must not use `access`. Its event is null if nothing is to be published.
+ * @returns its result, with the timestamps of the event, null for none, and of the one before, the epoch for none.
  * @throws OperatorError if an import ran for over a minute.
  */
-export async function changeCatalog<T>(
-  database: OpenDatabase,
-  options: CatalogChangeOptions,
-  work: Work<T>,
-): Promise<Changed<T>> {
+export function changeCatalog<T>(database: OpenDatabase, options: CatalogChangeOptions, work: Work<T>) {
   const { catalogFiles } = database;
   return catalogFiles === undefined
     ? changeInTransaction(database, options, work)
     : changeCopy(database, catalogFiles, options, work);
 }
 
-async function changeInTransaction<T>(
-  database: Database,
-  options: CatalogChangeOptions,
-  work: Work<T>,
-): Promise<Changed<T>> {
+async function changeInTransaction<T>(database: Database, options: CatalogChangeOptions, work: Work<T>) {
   const transaction = await database.kysely.startTransaction().execute();
   try {
     const changing = { ...database, kysely: transaction };
@@ -92,7 +77,7 @@ async function changeCopy<T>(
   files: CatalogFiles,
   options: CatalogChangeOptions,
   work: Work<T>,
-): Promise<Changed<T>> {
+) {
   const { source } = options;
   using _lock = await lockFiles(files, options);
   files.attachCurrent();

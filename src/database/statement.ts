@@ -92,21 +92,12 @@ export function isInList(engine: Engine, column: Expression<unknown>, name: stri
 }
 
 /** `column in (values)` with all values in one parameter: the statement's text does not depend on their number. */
-export function isOneOf(
-  engine: Engine,
-  column: Expression<unknown>,
-  values: readonly string[] | readonly number[],
-): RawBuilder<SqlBool> {
+export function isOneOf(engine: Engine, column: Expression<unknown>, values: readonly string[] | readonly number[]) {
   const list = sql`${engine === 'postgres' ? values : JSON.stringify(values)}`;
   return isIn(engine, column, list, typeof values[0] === 'number' ? 'bigint' : 'text');
 }
 
-function isIn(
-  engine: Engine,
-  column: Expression<unknown>,
-  list: RawBuilder<unknown>,
-  type: 'text' | 'bigint',
-): RawBuilder<SqlBool> {
+function isIn(engine: Engine, column: Expression<unknown>, list: RawBuilder<unknown>, type: 'text' | 'bigint') {
   return engine === 'postgres'
     ? sql<SqlBool>`${column} = any(${list}::${sql.raw(type)}[])`
     : sql<SqlBool>`${column} in (select value from json_each(${list}))`;
