@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Config } from '../config.ts';
 import { databaseName, hasLog, isMissing } from '../database/configured.ts';
 import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from '../database/database.ts';
-import { openForCommands, openForRecovery, openForServing } from '../database/open.ts';
+import { openForCommands, openForServing } from '../database/open.ts';
 import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
 import {
@@ -69,13 +69,11 @@ export async function withDatabase<T>(
     if (!mayCreate) throw new NoDatabaseError(`there is no database ${name} yet`);
   } else if (shouldPrepare && !mayUpgrade && hasLog(config.database)) {
     // An older database is refused without a change to its files.
-    await using database = mayLackCatalog ? openForRecovery(config.database, 'read') : openForServing(config.database);
+    await using database = openForServing(config.database, null, mayLackCatalog);
     refuseOlder(await readSchemaState(database));
   }
   const operator = operatorOfProcess(config);
-  await using database = mayLackCatalog
-    ? openForRecovery(config.database, 'write', operator)
-    : openForCommands(config.database, operator);
+  await using database = openForCommands(config.database, operator, mayLackCatalog);
   await awaitPrimary(database, output);
   if (!mayCreate) {
     const state = await readSchemaState(database);

@@ -8,34 +8,27 @@ import { openSqlite } from './sqlite/sqlite.ts';
  * Opens a database for reading.
  *
  * @param replicaUrl of PostgreSQL's replica; null for none, undefined if the database itself can be a standby.
+ * @param mayLackCatalog whether SQLite's catalog looks empty if it is missing or damaged, so that it can be replaced.
  * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
-export function openForServing(config: DatabaseConfig, replicaUrl?: string | null): OpenDatabase {
+export function openForServing(
+  config: DatabaseConfig,
+  replicaUrl?: string | null,
+  mayLackCatalog = false,
+): OpenDatabase {
   return byEngine(config, {
-    sqlite: ({ path }) => openSqlite(path, 'read'),
+    sqlite: ({ path }) => openSqlite(path, 'read', mayLackCatalog),
     postgres: ({ url }) => openPostgresForServing(url, replicaUrl),
   });
 }
 
-/**
- * Opens a database for a command that can write. Creates SQLite's file if it is missing.
- *
- * @throws DatabaseUnavailableError as `openForServing`.
- */
-export function openForCommands(config: DatabaseConfig, operator?: Operator): OpenDatabase {
+/** Opens a database for a command that can write. Creates SQLite's file if it is missing. Otherwise as `openForServing`. */
+export function openForCommands(config: DatabaseConfig, operator?: Operator, mayLackCatalog = false): OpenDatabase {
   const opened = byEngine(config, {
-    sqlite: ({ path }) => openSqlite(path, 'write'),
+    sqlite: ({ path }) => openSqlite(path, 'write', mayLackCatalog),
     postgres: ({ url }) => openPostgresForCommands(url),
   });
   return Object.assign(opened, operator && { operator });
-}
-
-/** Opens a database to publish another catalog: that of SQLite looks empty if it is missing or damaged. */
-export function openForRecovery(config: DatabaseConfig, mode: 'read' | 'write', operator?: Operator): OpenDatabase {
-  return byEngine(config, {
-    sqlite: ({ path }) => Object.assign(openSqlite(path, mode, true), operator && { operator }),
-    postgres: (same) => (mode === 'read' ? openForServing(same) : openForCommands(same, operator)),
-  });
 }
 
 /** Opens a database for reads that take longer than a request can. */

@@ -10,7 +10,7 @@ import { LAST_BACKUP, storeSetting } from '../database/rows.ts';
 import { createFolder, digestFile, syncToDisk } from '../database/sqlite/durable-files.ts';
 import { catalogPath } from '../database/sqlite/file-names.ts';
 import { findDamage, freeBytes, makePrivateFile, SqliteConnection } from '../database/sqlite/sqlite-files.ts';
-import { openForRecovery } from '../database/open.ts';
+import { openForCommands } from '../database/open.ts';
 import { openSqlite, openStaged } from '../database/sqlite/sqlite.ts';
 import { firstRow } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
@@ -43,7 +43,7 @@ export async function backup(path: string, target: string, options: BackupOption
 }
 
 async function noteBackupIn(path: string, at: string): Promise<void> {
-  await using database = openForRecovery({ engine: 'sqlite', path }, 'write');
+  await using database = openForCommands({ engine: 'sqlite', path }, undefined, true);
   await storeSetting(database, LAST_BACKUP, at);
 }
 

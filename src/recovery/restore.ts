@@ -7,7 +7,7 @@ import type { WorkHooks } from '../database/catalog-lock.ts';
 import { DatabaseUnavailableError, type Database, type OpenDatabase, type Operator } from '../database/database.ts';
 import { readLastEvent } from '../database/event-log.ts';
 import { migrate, readSchemaState, refuseOlder, upgradeDraft } from '../database/migrations/migrator.ts';
-import { openForRecovery, openForServing } from '../database/open.ts';
+import { openForCommands, openForServing } from '../database/open.ts';
 import { countRows } from '../database/rows.ts';
 import { copyCatalog } from '../database/sqlite/catalog-files.ts';
 import { makeLastFolder, makeLike, syncToDisk } from '../database/sqlite/durable-files.ts';
@@ -143,7 +143,7 @@ const changeOf = ({ made_at }: BackupManifest, dropped: readonly string[]) => ({
 function openToKeep(path: string, operator?: Operator): OpenDatabase {
   if (sizeOf(path) === 0) throw cannotKeep(path, existsSync(path) ? 'it is empty' : 'it is missing');
   try {
-    return openForRecovery({ engine: 'sqlite', path }, 'write', operator);
+    return openForCommands({ engine: 'sqlite', path }, operator, true);
   } catch (error) {
     const code = error instanceof DatabaseUnavailableError ? sqliteCode(error.cause) : null;
     if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT) throw cannotKeep(path, 'it is damaged');

@@ -26,17 +26,17 @@ const READ_HEAD = `select (${READ_REVISION}) as revision,
 export class AttachedCatalog {
   readonly #connection: sqlite.DatabaseSync;
   readonly #path: string;
-  readonly #isRecovery: boolean;
+  readonly #mayLackCatalog: boolean;
   /** Null for the empty catalog before the first release; undefined if none is attached. */
   #file: string | null | undefined;
   #revision: Revision | undefined;
   #dataVersion: unknown;
   #reader: sqlite.StatementSync | undefined;
 
-  constructor(connection: sqlite.DatabaseSync, path: string, isRecovery: boolean) {
+  constructor(connection: sqlite.DatabaseSync, path: string, mayLackCatalog: boolean) {
     this.#connection = connection;
     this.#path = path;
-    this.#isRecovery = isRecovery;
+    this.#mayLackCatalog = mayLackCatalog;
   }
 
   /** The name of the attached file; null before the first release. */
@@ -72,7 +72,7 @@ export class AttachedCatalog {
       } catch (error) {
         const isMissing = file !== null && !existsSync(catalogPath(this.#path, file));
         if (isMissing && attempt < MAX_ATTEMPTS) continue;
-        if (!this.#isRecovery) throw this.#describe(file, isMissing, error);
+        if (!this.#mayLackCatalog) throw this.#describe(file, isMissing, error);
         this.#attach(null);
       }
       this.#revision = revision;
@@ -104,8 +104,9 @@ export class AttachedCatalog {
     }
     this.#file = file;
     try {
-      // A recovery reads nothing else.
-      this.#connection.prepare(`select count(*) from catalog.${this.#isRecovery ? 'releases' : 'sqlite_schema'}`).get();
+      // Work without the catalog reads nothing else.
+      const table = this.#mayLackCatalog ? 'releases' : 'sqlite_schema';
+      this.#connection.prepare(`select count(*) from catalog.${table}`).get();
     } catch (error) {
       // The next statement must not find it attached.
       this.#connection.exec('detach catalog');

@@ -45,14 +45,10 @@ const PREPARED_STATEMENTS = 500;
  * Opens a SQLite database: the file with partners, keys and the log as `access`, and the catalog that the log names as
  * `catalog`.
  *
- * @param isRecovery whether a catalog that is missing or damaged looks empty, so that another one can be published.
+ * @param mayLackCatalog see `openForServing`.
  * @throws DatabaseUnavailableError if a file cannot be opened; `FormerDatabaseError` if it is of a version before 2.0.
  */
-export function openSqlite(
-  path: string,
-  mode: 'read' | 'write',
-  isRecovery = false,
-): OpenDatabase & { readonly catalogFiles: CatalogFiles } {
+export function openSqlite(path: string, mode: 'read' | 'write', mayLackCatalog = false) {
   // Not its parents: a path to an unmounted disk is a mistake.
   if (mode === 'write') mkdirSync(findFolder(path), { recursive: true });
   refuseLoneFiles(path);
@@ -73,7 +69,7 @@ export function openSqlite(
       makeRoom(connection, path);
     }
     connection.exec('pragma temp_store = memory');
-    const attached = new AttachedCatalog(connection, path, isRecovery);
+    const attached = new AttachedCatalog(connection, path, mayLackCatalog);
     attached.attachCurrent();
     return { ...databaseOn(connection, attached), catalogFiles: catalogFilesOf(path, attached) };
   } catch (error) {
