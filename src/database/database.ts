@@ -116,7 +116,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
     build: () => TextsQuery<Row>,
     values: ParameterValues,
     source?: ReadSource,
-  ): Promise<TextsRead<Row>>;
+  ): Promise<Texts & { readonly head: Row }>;
   /** A serving process reads it twice a second, which also checks that the database is up. */
   readRevision(): Promise<Revision>;
   /** Call it if a client has seen newer data than `run` returned: the primary is read until a replica is current. */
@@ -126,18 +126,9 @@ export interface OpenDatabase extends Database, AsyncDisposable {
   close(): Promise<void>;
 }
 
-interface StoredText {
-  readonly ordinal: number;
-  /** In the same order as `ordinal`. */
-  readonly key: string;
-  readonly text: string;
-  /** When the text next changes by itself; null for never. */
-  readonly changes_at: string | null;
-}
-
-/** Texts to read in the order of `ordinal`. */
 export interface TextsToRead {
-  readonly texts: RawBuilder<StoredText>;
+  /** Selects `ordinal`, by which they are ordered, `key`, in the same order, `text`, and `changes_at`; see `Texts`. */
+  readonly texts: RawBuilder<unknown>;
   /** Whether SQLite's cross join returns them in this order by itself. Sorting would copy all texts. */
   readonly isInOrder?: boolean;
   /** PostgreSQL only: the numbers of parts, in order, each of which `texts` reads as `parts.part`; one part without them. */
@@ -157,11 +148,6 @@ export interface Texts {
   readonly last_key: string | null;
   /** When one of the texts next changes by itself; null for never. */
   readonly changes_at: string | null;
-}
-
-/** Texts, and the row read by the same statement. */
-export interface TextsRead<Row> extends Texts {
-  readonly head: Row;
 }
 
 /** A server of PostgreSQL, as this process sees it. */

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { expect, test } from 'vitest';
-import type { TextsQuery, TextsRead } from '../../src/database/database.ts';
+import type { TextsQuery } from '../../src/database/database.ts';
 import { openForServing } from '../../src/database/open.ts';
 import { databaseForAllTests } from '../support/database.ts';
 import { forAllTests } from '../support/lifetimes.ts';
@@ -13,7 +13,7 @@ interface Head {
   name: string;
 }
 
-async function read(ordinals: string, text: string): Promise<TextsRead<Head>> {
+async function read(ordinals: string, text: string) {
   const build = (): TextsQuery<Head> => ({
     head: sql<Head>`select '1-a' as revision, 'é' as name`,
     texts: sql`select ordinal, ordinal::text as key, ${sql.raw(text)} as text, null::text as changes_at from ${sql.raw(ordinals)} as ordinal`,
