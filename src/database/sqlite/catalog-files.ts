@@ -49,12 +49,7 @@ export function copyCatalog(from: string, to: string, database: string): void {
     source.prepare('vacuum into ?').run(to);
   } else if (!cloneFile(from, to)) {
     refuseFullDisk(from, to);
-    try {
-      copyFileSync(from, to, constants.COPYFILE_EXCL);
-    } catch (error) {
-      // Something else has filled the disk meanwhile.
-      throw (error as NodeJS.ErrnoException).code === 'ENOSPC' ? fullDisk(from, to) : error;
-    }
+    copyFileSync(from, to, constants.COPYFILE_EXCL);
   }
   makeLike(to, database);
 }
@@ -71,12 +66,9 @@ function cloneFile(from: string, to: string): boolean {
 }
 
 function refuseFullDisk(from: string, to: string): void {
-  if (freeBytes(to) < statSync(from).size + SMALL_BYTES) throw fullDisk(from, to);
-}
-
-function fullDisk(from: string, to: string): OperatorError {
-  const missingBytes = Math.max(0, statSync(from).size + SMALL_BYTES - freeBytes(to));
-  return new OperatorError(
+  const missingBytes = statSync(from).size + SMALL_BYTES - freeBytes(to);
+  if (missingBytes <= 0) return;
+  throw new OperatorError(
     `no space is left on the disk for ${to}, a copy of the catalog: free at least ${1 + Math.ceil(missingBytes / 1e6)} MB, ` +
       'and run the command again. It did everything or nothing',
   );
