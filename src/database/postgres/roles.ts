@@ -16,9 +16,6 @@ export interface Roles {
 
 const SCRIPT = new URL('roles.sql', import.meta.url);
 
-/** Of `raise exception`. */
-const RAISED = 'P0001';
-
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
@@ -26,7 +23,7 @@ const INSUFFICIENT_PRIVILEGE = '42501';
  * reader with the settings of a serving connection. Passwords stay as they are.
  *
  * @returns the names of the roles it created; they have no password.
- * @throws OperatorError on SQLite, if the current role lacks privileges, or if one of the two would have too many.
+ * @throws OperatorError on SQLite; pg.DatabaseError if the current role lacks privileges, or one of the two has too many.
  */
 export async function makeRoles(database: Database, clock: Clock, roles: Roles): Promise<string[]> {
   const { reader, writer } = roles;
@@ -40,13 +37,7 @@ export async function makeRoles(database: Database, clock: Clock, roles: Roles):
     const { kysely } = transaction;
     const { rows: existing } = await sql<{ rolname: string }>`
       select rolname from pg_catalog.pg_roles where rolname in (${reader}, ${writer})`.execute(kysely);
-    await sql
-      .raw(statements)
-      .execute(kysely)
-      .catch((error: unknown) => {
-        if (error instanceof pg.DatabaseError && error.code === RAISED) throw new OperatorError(error.message);
-        throw error;
-      });
+    await sql.raw(statements).execute(kysely);
     await setForServing(transaction, reader);
     const created = [reader, writer].filter((role) => !existing.some(({ rolname }) => rolname === role));
     await writeAuditEntry(transaction, clock, { action: 'roles', details: { ...roles, created } });
