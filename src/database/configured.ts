@@ -48,7 +48,7 @@ export function hasLog(config: DatabaseConfig): boolean {
 /** Describes an error of a database for operators, and what to do; null if it is another error. Without secrets. */
 export function describeDatabaseError(error: Error, config: DatabaseConfig): string | null {
   return byEngine(config, {
-    sqlite: ({ path }) => describeSqliteError(error, [path], `${path} or its catalog`),
+    sqlite: ({ path }) => describeSqliteError(error, path, `${path} or its catalog`),
     postgres: ({ url }) => describePostgresError(error, displayUrlOf(url)),
   });
 }

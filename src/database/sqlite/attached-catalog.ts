@@ -88,7 +88,7 @@ export class AttachedCatalog {
   }
 
   #readHead(): { file: string | null; revision: Revision } {
-    if (!hasTable(this.#connection, 'events', 'access')) return { file: null, revision: '' };
+    if (!hasTable(this.#connection, 'events')) return { file: null, revision: '' };
     return this.#connection.prepare(READ_HEAD).get() as { file: string | null; revision: Revision };
   }
 
@@ -121,7 +121,7 @@ export class AttachedCatalog {
     const path = catalogPath(this.#path, file);
     const message = isMissing
       ? `${path}, the current catalog of ${this.#path}, is missing: put it back, run "pds rollback", or restore a backup`
-      : describeSqliteError(error, [path]);
+      : describeSqliteError(error, path);
     return message === null ? error : new DatabaseUnavailableError(message, { cause: error });
   }
 }

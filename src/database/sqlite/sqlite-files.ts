@@ -74,8 +74,9 @@ export class FormerDatabaseError extends DatabaseUnavailableError {
   }
 }
 
-export function hasTable(connection: sqlite.DatabaseSync, table: string, schema: 'main' | 'access' = 'main'): boolean {
-  return connection.prepare(`select 1 from ${schema}.sqlite_schema where name = ?`).get(table) !== undefined;
+/** Whether `access` has this table. */
+export function hasTable(connection: sqlite.DatabaseSync, table: string): boolean {
+  return connection.prepare('select 1 from access.sqlite_schema where name = ?').get(table) !== undefined;
 }
 
 /** Creates an empty file that only its owner can read, unless it exists. SQLite gives the WAL the same permissions. */
@@ -114,35 +115,31 @@ export function findDamage(file: string, pragma: 'quick_check' | 'integrity_chec
 /**
  * Describes a SQLite error for operators, and what to do; null for any other error.
  *
- * @param files that it may be about.
- * @param damaged names the files that can be damaged, if those are others.
+ * @param damaged names the files that can be damaged, if it is not only this one.
  */
-export function describeSqliteError(error: unknown, files: readonly string[], damaged?: string): string | null {
+export function describeSqliteError(error: unknown, file: string, damaged = file): string | null {
   const code = sqliteCode(error);
   if (code === null) return null;
   // For a failed `attach`, Node's message repeats the path instead of the reason.
   const { message, errstr: reason = message } = error as Error & { errstr?: string };
-  const named = files.join(' or ');
   switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return `another process is writing to the database ${named}: try again`;
+      return `another process is writing to the database ${file}: try again`;
     case SQLITE_NOTADB:
-      return `${named} is not a SQLite database: check PDS_DATABASE_URL. Nothing was changed`;
+      return `${file} is not a SQLite database: check PDS_DATABASE_URL. Nothing was changed`;
     case SQLITE_CORRUPT:
-      return `${damaged ?? named} is damaged (${reason}): stop the service, and restore a backup`;
+      return `${damaged} is damaged (${reason}): stop the service, and restore a backup`;
     case SQLITE_FULL:
     case SQLITE_IOERR:
-      return code === SQLITE_FULL || files.some(isFull)
-        ? `no space is left on the disk for ${named}: free at least 1 MB, and run the command again. It did everything or nothing`
-        : `${named} cannot be read or written (${reason}): check the system log for disk errors`;
+      return code === SQLITE_FULL || isFull(file)
+        ? `no space is left on the disk for ${file}: free at least 1 MB, and run the command again. It did everything or nothing`
+        : `${file} cannot be read or written (${reason}): check the system log for disk errors`;
     case SQLITE_READONLY:
-    case SQLITE_CANTOPEN: {
-      const found = files.map(reasonNotUsable).find((problem) => problem !== null);
-      return found ?? `${named} cannot be opened: ${reason}`;
-    }
+    case SQLITE_CANTOPEN:
+      return reasonNotUsable(file) ?? `${file} cannot be opened: ${reason}`;
     default:
-      return `the database ${named}: ${message}`;
+      return `the database ${file}: ${message}`;
   }
 }
 

@@ -75,7 +75,7 @@ export function openSqlite(path: string, mode: 'read' | 'write', mayLackCatalog 
   } catch (error) {
     connection.close();
     if (number !== null && number !== fileNumber(path)) throw replaced(path);
-    const message = describeSqliteError(error, [path]);
+    const message = describeSqliteError(error, path);
     if (message === null) throw error;
     throw new DatabaseUnavailableError(message, { cause: error });
   }
@@ -96,8 +96,8 @@ export function openStaged(access: string, catalog: string): OpenDatabase {
 /** Refuses a catalog at the database's path: that of a version before 2.0, or one of a backup that was copied there. */
 function refuseCatalog(connection: sqlite.DatabaseSync, path: string): void {
   // A table that no catalog has since.
-  if (hasTable(connection, 'publications', 'access')) throw new FormerDatabaseError(path);
-  if (!hasTable(connection, 'index_blocks', 'access')) return;
+  if (hasTable(connection, 'publications')) throw new FormerDatabaseError(path);
+  if (!hasTable(connection, 'index_blocks')) return;
   throw new DatabaseUnavailableError(
     `${path} has a catalog without its partners and keys: move it away, and put a backup in place with "pds restore DIR --access"`,
   );
@@ -123,7 +123,7 @@ function fileNumber(path: string): bigint | null {
  * overwrite the write-ahead log from its beginning.
  */
 function makeRoom(connection: sqlite.DatabaseSync, path: string): void {
-  if (freeBytes(path) >= SMALL_BYTES || !hasTable(connection, 'events', 'access')) return;
+  if (freeBytes(path) >= SMALL_BYTES || !hasTable(connection, 'events')) return;
   using lock = tryImportLock(path);
   if (lock !== null) {
     const rows = connection.prepare('select distinct file from access.events where file is not null').all();
