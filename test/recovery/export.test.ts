@@ -191,7 +191,7 @@ describe('pds export', () => {
     for (const [words, says] of [
       [['export', target], 'is not empty: choose a new folder'],
       [['export', join(target, 'precious')], 'is not a folder: choose a new one'],
-      [['export', join(folder, 'link')], 'choose another folder'],
+      [['export', join(folder, 'link')], 'is not a folder: choose a new one'],
       [['export', join(folder, 'no', 'such', 'folder')], 'does not exist: create it first'],
     ] as const) {
       expect(await callPds(words, made.settings)).toMatchObject({

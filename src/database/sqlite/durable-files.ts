@@ -8,6 +8,7 @@ import {
   existsSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -69,31 +70,22 @@ export function makeLastFolder(folder: string): () => void {
  * @throws OperatorError if there is something else at the target, or its parent folder cannot be created.
  */
 export async function createFolder<T>(target: string, fill: (folder: string) => Promise<T>): Promise<T> {
-  const found = statSync(target, { throwIfNoEntry: false });
+  const found = lstatSync(target, { throwIfNoEntry: false });
   if (found?.isDirectory() === false) throw new OperatorError(`${target} is not a folder: choose a new one`);
   if (found !== undefined && readdirSync(target).length > 0)
     throw new OperatorError(`${target} is not empty: choose a new folder`);
   const parent = dirname(resolve(target));
-  const removeParent = makeLastFolder(parent);
-  let partial: string | null = null;
-  try {
-    partial = mkdtempSync(`${resolve(target)}.partial-`);
-    const result = await fill(partial);
-    syncToDisk(partial);
-    try {
-      renameSync(partial, target);
-    } catch (error) {
-      throw new OperatorError(`${target} was created by another process meanwhile: choose another folder`, {
-        cause: error,
-      });
-    }
-    syncToDisk(parent);
-    return result;
-  } catch (error) {
-    if (partial !== null) rmSync(partial, { recursive: true, force: true });
-    removeParent();
-    throw error;
-  }
+  using stack = new DisposableStack();
+  stack.defer(makeLastFolder(parent));
+  const partial = mkdtempSync(`${resolve(target)}.partial-`);
+  // Finds nothing once the folder has its name.
+  stack.defer(() => rmSync(partial, { recursive: true, force: true }));
+  const result = await fill(partial);
+  syncToDisk(partial);
+  // Fails if another process has created the target meanwhile.
+  renameSync(partial, target);
+  syncToDisk(parent);
+  return result;
 }
 
 /** Copies owner and permissions from `model`. If `model` is a folder, `mode` gives the permissions. */
