@@ -14,7 +14,9 @@ import {
   readPublishedNumber,
   type ReleaseEvent,
 } from './event-log.ts';
+import { deleteOtherCatalogs } from './sqlite/catalog-files.ts';
 import { catalogPath } from './sqlite/file-names.ts';
+import { openDraft } from './sqlite/sqlite.ts';
 
 /** The event that publishes a change of the catalog. */
 export interface CatalogEvent {
@@ -85,7 +87,7 @@ async function changeCopy<T>(
   const before = await findLastRelease(database);
   const next = await nextReleaseNumber(database);
   const current = before?.file == null ? null : catalogPath(files.path, before.file);
-  const draft = files.openDraft(next, source === undefined ? current : await source());
+  const draft = openDraft(files.path, next, source === undefined ? current : await source());
   let isNamed = false as boolean;
   try {
     const { result, event } = await work(draft.database, next);
@@ -143,5 +145,5 @@ export function keptReleases({ operator }: Database): number {
 /** Deletes the catalogs that were left by a process that died, and all but a number of those that the log names. */
 async function deleteUnused(database: Database, files: CatalogFiles, kept: number): Promise<void> {
   const named = await listNamedFiles(database);
-  files.deleteOthers(new Set([...named].slice(0, kept)));
+  deleteOtherCatalogs(files.path, new Set([...named].slice(0, kept)));
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { OperatorError } from '../operator-error.ts';
 import type { CatalogFiles, Database } from './database.ts';
+import { tryImportLock } from './sqlite/catalog-files.ts';
 
 /** Callbacks of work that holds the catalog's lock. */
 export interface WorkHooks {
@@ -37,8 +38,8 @@ export async function lockCatalog(transaction: Database, hooks: WaitHooks): Prom
 }
 
 /** Takes SQLite's lock of imports: blocks neither readers nor keys nor grants. @throws OperatorError after a minute. */
-export function lockFiles(files: CatalogFiles, hooks: WaitHooks): Promise<Disposable> {
-  return retry(() => files.tryLock(), hooks);
+export function lockFiles({ path }: CatalogFiles, hooks: WaitHooks): Promise<Disposable> {
+  return retry(() => tryImportLock(path), hooks);
 }
 
 type WaitHooks = Pick<WorkHooks, 'onWaiting' | 'throwIfInterrupted'>;

@@ -37,35 +37,12 @@ export interface Database {
 export interface CatalogFiles {
   /** Of the database, the file with the log. */
   readonly path: string;
-  /** Takes the lock under which catalogs are created, named and deleted; null if another process has it. */
-  tryLock(): Disposable | null;
   /**
    * Attaches the catalog that the log's last release or reset names, if another is attached. Not in a transaction.
    *
    * @returns its name; null before the first release.
    */
   attachCurrent(): string | null;
-  /**
-   * Opens the catalog at a path for changes, which go to a copy; an empty one for null. One of another database is copied
-   * at once.
-   *
-   * @param number of the release or reset that will name it.
-   */
-  openDraft(number: number, path: string | null): CatalogDraft;
-  /** Deletes all catalogs but these. Call it under the lock. */
-  deleteOthers(used: ReadonlySet<string>): void;
-}
-
-/** A catalog that is being made. */
-export interface CatalogDraft {
-  /** Has the catalog alone, not `access`. The first change copies the catalog. */
-  readonly database: Database;
-  /** Commits, waits until the file is on disk, and closes it. Returns its name: the catalog's own without a change. */
-  complete(): string;
-  /** Adds the release to the completed file. */
-  stamp(release: number, at: string): void;
-  /** Closes the file, and removes the copy. */
-  discard(): void;
 }
 
 /**

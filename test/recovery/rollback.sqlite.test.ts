@@ -7,6 +7,8 @@ import type { OpenDatabase } from '../../src/database/database.ts';
 import { findLastRelease } from '../../src/database/event-log.ts';
 import { migrate, readSchemaState } from '../../src/database/migrations/migrator.ts';
 import { openForCommands, openForServing } from '../../src/database/open.ts';
+import { tryImportLock } from '../../src/database/sqlite/catalog-files.ts';
+import { openDraft } from '../../src/database/sqlite/sqlite.ts';
 import { recover, reindex } from '../../src/recovery/recover.ts';
 import { listKeptReleases, rollback, type Rollback } from '../../src/recovery/rollback.ts';
 import { callPds } from '../commands/call-pds.ts';
@@ -100,13 +102,14 @@ test('a recovery and a reindex keep the records, and what a rollback goes back t
 });
 
 test('no import can begin until a reset is committed', async () => {
+  const path = databasePathOf(made);
   await publishName('A');
   const complete = async () => {
     await setImmediate();
-    expect(database.catalogFiles?.tryLock()).toBeNull();
+    expect(tryImportLock(path)).toBeNull();
   };
   await changeCatalog(database, { clock }, async () => ({ result: null, event: { what: 'reset', complete } }));
-  database.catalogFiles?.tryLock()?.[Symbol.dispose]();
+  tryImportLock(path)?.[Symbol.dispose]();
 });
 
 test('a rollback that waited for an import which changed nothing goes back', async () => {
@@ -224,10 +227,9 @@ test.each(['work', 'commit'] as const)(
 test('a file that a killed import left is deleted by the next, and one that is missing stops the database', async () => {
   await publishName('A');
   const path = databasePathOf(made);
-  const { catalogFiles } = database;
-  const draft = catalogFiles?.openDraft(2, join(dirname(path), files()[0] ?? ''));
-  await draft?.database.kysely.updateTable('catalog.coops').set({ name: 'lost' }).execute();
-  draft?.complete();
+  const draft = openDraft(path, 2, join(dirname(path), files()[0] ?? ''));
+  await draft.database.kysely.updateTable('catalog.coops').set({ name: 'lost' }).execute();
+  draft.complete();
   expect(files()).toHaveLength(2);
   await publishName('A');
   expect(files()).toHaveLength(1);

@@ -2,7 +2,9 @@ import { sql } from 'kysely';
 import { lockCatalog } from '../../src/database/catalog-lock.ts';
 import { inTransaction, rollBack, type Database, type OpenDatabase } from '../../src/database/database.ts';
 import { appendEvent, findLastRelease, listReleases, lockLog } from '../../src/database/event-log.ts';
+import { deleteOtherCatalogs, tryImportLock } from '../../src/database/sqlite/catalog-files.ts';
 import { catalogPath } from '../../src/database/sqlite/file-names.ts';
+import { openDraft } from '../../src/database/sqlite/sqlite.ts';
 import { TABLE_OF } from '../../src/kinds.ts';
 
 /** All that is published, and the log, as text. */
@@ -20,7 +22,7 @@ export async function changeStored<T>(database: OpenDatabase, work: (stored: Dat
   const { catalogFiles } = database;
   if (catalogFiles === undefined) return work(database);
   const current = catalogFiles.attachCurrent();
-  const draft = catalogFiles.openDraft(0, current === null ? null : catalogPath(catalogFiles.path, current));
+  const draft = openDraft(catalogFiles.path, 0, current === null ? null : catalogPath(catalogFiles.path, current));
   try {
     const result = await work(draft.database);
     const file = draft.complete();
@@ -35,7 +37,7 @@ export async function changeStored<T>(database: OpenDatabase, work: (stored: Dat
     });
     catalogFiles.attachCurrent();
     const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
-    catalogFiles.deleteOthers(new Set(releases.flatMap((release) => release.file ?? [])));
+    deleteOtherCatalogs(catalogFiles.path, new Set(releases.flatMap((release) => release.file ?? [])));
     return result;
   } catch (error) {
     draft.discard();
@@ -47,7 +49,7 @@ export async function changeStored<T>(database: OpenDatabase, work: (stored: Dat
 export async function lockImports(database: OpenDatabase): Promise<() => Promise<void>> {
   const { catalogFiles } = database;
   if (catalogFiles !== undefined) {
-    const lock = catalogFiles.tryLock();
+    const lock = tryImportLock(catalogFiles.path);
     return async () => lock?.[Symbol.dispose]();
   }
   const transaction = await database.kysely.startTransaction().execute();

@@ -4,8 +4,8 @@ import { basename, dirname } from 'node:path';
 import { Kysely, sql, SqliteDialect, type RawBuilder, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import {
-  type CatalogDraft,
   type CatalogFiles,
+  type Database,
   type OpenDatabase,
   type ParameterValues,
   type Texts,
@@ -71,7 +71,14 @@ export function openSqlite(path: string, mode: 'read' | 'write', mayLackCatalog 
     connection.exec('pragma temp_store = memory');
     const attached = new AttachedCatalog(connection, path, mayLackCatalog);
     attached.attachCurrent();
-    return { ...databaseOn(connection, attached), catalogFiles: catalogFilesOf(path, attached) };
+    const catalogFiles: CatalogFiles = {
+      path,
+      attachCurrent() {
+        attached.attachCurrent(true);
+        return attached.file;
+      },
+    };
+    return { ...databaseOn(connection, attached), catalogFiles };
   } catch (error) {
     connection.close();
     if (number !== null && number !== fileNumber(path)) throw replaced(path);
@@ -184,21 +191,14 @@ function runEachOn(prepared: SqliteDatabase): NonNullable<OpenDatabase['runEach'
   };
 }
 
-function catalogFilesOf(path: string, attached: AttachedCatalog): CatalogFiles {
-  return {
-    path,
-    tryLock: () => tryImportLock(path),
-    attachCurrent() {
-      attached.attachCurrent(true);
-      return attached.file;
-    },
-    deleteOthers: (used) => deleteOtherCatalogs(path, used),
-    openDraft: (number, original) => openDraft(path, number, original),
-  };
-}
-
-/** The first change copies the catalog to a new file, and begins a transaction there: see `CatalogFiles`. */
-function openDraft(path: string, number: number, original: string | null): CatalogDraft {
+/**
+ * Opens a catalog for changes. The first one copies it to a new file, and begins a transaction there.
+ *
+ * @param path of the database that the new catalog is for.
+ * @param number of the release or reset that will name it.
+ * @param original the path of the catalog; null for an empty one. One of another database is copied at once.
+ */
+export function openDraft(path: string, number: number, original: string | null) {
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   connection.exec('pragma temp_store = memory; pragma trusted_schema = off');
   let name: string | null = null;
@@ -242,8 +242,10 @@ function openDraft(path: string, number: number, original: string | null): Catal
   });
   const kysely = new Kysely<Tables>({ dialect: new SqliteDialect({ database: prepared }) });
   return {
-    database: { engine: 'sqlite', kysely, runEach: runEachOn(prepared) },
-    complete() {
+    /** Has the catalog alone, not `access`. */
+    database: { engine: 'sqlite', kysely, runEach: runEachOn(prepared) } satisfies Database,
+    /** Commits, waits until the file is on disk, and closes it. Returns its name: the catalog's own without a change. */
+    complete(): string {
       if (name === null) {
         connection.close();
         return basename(original ?? '');
@@ -253,7 +255,8 @@ function openDraft(path: string, number: number, original: string | null): Catal
       syncCatalog(path, name);
       return name;
     },
-    stamp(release, at) {
+    /** Adds the release to the completed file. */
+    stamp(release: number, at: string): void {
       if (name === null) throw new Error('a catalog without a change is no release');
       {
         using file = new SqliteConnection(catalogPath(path, name));
@@ -262,6 +265,7 @@ function openDraft(path: string, number: number, original: string | null): Catal
       }
       syncCatalog(path, name);
     },
+    /** Closes the file, and removes the copy. */
     discard: removeCopy,
   };
 }
