@@ -11,12 +11,8 @@ import { openSqlite } from './sqlite/sqlite.ts';
  * @param mayLackCatalog whether SQLite's catalog looks empty if it is missing or damaged, so that it can be replaced.
  * @throws DatabaseUnavailableError if SQLite's files, or a file that a PostgreSQL URL names, cannot be opened.
  */
-export function openForServing(
-  config: DatabaseConfig,
-  replicaUrl?: string | null,
-  mayLackCatalog = false,
-): OpenDatabase {
-  return byEngine(config, {
+export function openForServing(config: DatabaseConfig, replicaUrl?: string | null, mayLackCatalog = false) {
+  return byEngine<OpenDatabase>(config, {
     sqlite: ({ path }) => openSqlite(path, 'read', mayLackCatalog),
     postgres: ({ url }) => openPostgresForServing(url, replicaUrl),
   });

@@ -18,25 +18,20 @@ import { keepAs, syncToDisk } from './durable-files.ts';
 /** How long to wait for a command that may be about to finish. */
 const LOCK_PATIENCE_MS = 2_000;
 
-/** The file of a database that is being replaced. No other process can use it while this is open. */
-export interface ReplacedFile {
-  /** Holds the exclusive lock until it is closed; null if the file is missing or damaged. */
-  readonly connection: DatabaseSync | null;
-  readonly isDamaged: boolean;
-  /** The timestamp of its last event; the epoch if it cannot be read. */
-  readonly lastEvent: string;
-}
-
 /**
  * Locks a database's file so that no server or command can have it open, even idle, and checkpoints its WAL: a WAL left
  * beside another file would destroy it. A damaged file cannot be locked.
  *
+ * @returns the connection that holds the lock until it is closed, null if the file is missing or damaged, and the timestamp
+ *   of the last event, the epoch if it cannot be read.
  * @throws OperatorError if the database is in use.
  */
-export function lockReplaced(path: string): ReplacedFile {
+export function lockReplaced(path: string) {
   const locked = lockFile(path);
   return { ...locked, lastEvent: readLastEvent(locked.connection) };
 }
+
+export type ReplacedFile = ReturnType<typeof lockReplaced>;
 
 /** Suffixes of SQLite's companion files. SQLite would apply one to any database file with the matching name. */
 export const COMPANIONS = ['-wal', '-shm', '-journal'];
@@ -62,7 +57,7 @@ export function replaceFile(prepared: string, path: string): void {
   renameSync(prepared, path);
 }
 
-function lockFile(path: string): Pick<ReplacedFile, 'connection' | 'isDamaged'> {
+function lockFile(path: string) {
   if (!existsSync(path)) return { connection: null, isDamaged: false };
   const connection = new SqliteConnection(`${pathToFileURL(path).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
   try {
