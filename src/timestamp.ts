@@ -15,8 +15,6 @@ const RFC_3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.(\d+))
 const USUAL =
   /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30))T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{3})?Z$/;
 
-const SECONDS_LENGTH = '2026-04-15T09:00:00Z'.length;
-
 /**
  * Parses an RFC 3339 timestamp into the form that is stored, compared and served: UTC with milliseconds, always 24
  * characters, so that text order is time order. Finer fractions are truncated.
@@ -25,7 +23,7 @@ const SECONDS_LENGTH = '2026-04-15T09:00:00Z'.length;
  *   of the years 0000 to 9999, which this form cannot express.
  */
 export function parseTimestamp(text: string): string | null {
-  if (USUAL.test(text)) return text.length === SECONDS_LENGTH ? `${text.slice(0, -1)}.000Z` : text;
+  if (USUAL.test(text)) return text.includes('.') ? text : `${text.slice(0, -1)}.000Z`;
   const match = RFC_3339.exec(text);
   if (match === null) return null;
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match.slice(1, 7).map(Number);
