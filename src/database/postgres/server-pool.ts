@@ -3,6 +3,7 @@ import pg from 'pg';
 import { type PoolState, DatabaseBusyError, DatabaseUnavailableError } from '../database.ts';
 import { isConnectionLost, isTimeout, nameTimedOut, TOO_MANY_CONNECTIONS } from './postgres-errors.ts';
 import { READ_REVISION, type Revision } from '../revision.ts';
+import { firstRow } from '../statement.ts';
 
 /** How long a request waits for a connection. */
 const CONNECTION_TIMEOUT_MS = 1_000;
@@ -159,11 +160,9 @@ export class ServerPool {
     // `pg` takes a timeout for each query, which its types omit.
     const query = { text: PROBE, query_timeout: this.#probeTimeoutMs };
     const { rows } = await runAndRelease(await this.#probe.connect(), query, this.isUnfit);
-    const [row] = rows as Probed[];
-    if (row === undefined) throw new Error('the probe returned no row');
     // The pool reads its option for each new connection.
     this.#probeTimeoutMs = this.#probe.options.connectionTimeoutMillis = PROBE_TIMEOUT_MS;
-    return row;
+    return firstRow(rows as Probed[]);
   }
 
   /** Caps the pool at its current connections for a second; false if it has none. */
