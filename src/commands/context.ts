@@ -7,13 +7,7 @@ import { type Database, type OpenDatabase, type Operator, NoDatabaseError } from
 import { openForCommands, openForServing } from '../database/open.ts';
 import { isConnectionLost, isTimeout, reasonOf } from '../database/postgres/postgres-errors.ts';
 import { hasTimelineChanged } from '../database/postgres/timeline.ts';
-import {
-  haveCreated,
-  prepareSchema,
-  readSchemaState,
-  refuseOlder,
-  type MigrateOptions,
-} from '../database/migrations/migrator.ts';
+import { haveCreated, prepareSchema, readSchemaState, refuseOlder } from '../database/migrations/migrator.ts';
 import type { Clock } from '../timestamp.ts';
 import type { Output } from './output/output.ts';
 import { configOfProcess } from './run-command.ts';
@@ -34,8 +28,6 @@ export interface DatabaseSettings {
   readonly mayUpgrade?: boolean;
   /** False if the command prepares the schema itself. */
   readonly shouldPrepare?: boolean;
-  /** True for a command that only reports: writes nothing. */
-  readonly isDryRun?: boolean;
   /** True if it works without the catalog, which can be missing or damaged. */
   readonly mayLackCatalog?: boolean;
   /** True for the command that resolves the `TIMELINE_WARNING`. */
@@ -58,7 +50,6 @@ export async function withDatabase<T>(
     mayCreate = false,
     mayUpgrade = false,
     shouldPrepare = true,
-    isDryRun = false,
     mayLackCatalog = false,
     recovers = false,
   }: DatabaseSettings = {},
@@ -80,22 +71,21 @@ export async function withDatabase<T>(
     if (state.isEmpty) throw new NoDatabaseError(`the database ${name} is empty`);
     refuseOlder(state);
   }
-  const prepares = shouldPrepare && !isDryRun;
-  const ran = prepares ? await prepareDatabase(database, config, output, mayUpgrade) : [];
-  const isNew = haveCreated(ran);
+  const ran = mayCreate && shouldPrepare ? await prepareDatabase(database, config, output, mayUpgrade) : [];
   if (shouldPrepare && !recovers && (await hasTimelineChanged(database))) output.note(`warning: ${TIMELINE_WARNING}`);
   const result = await work({ config, database, clock: Date.now, output });
   // Reported, since an empty database is often the wrong one.
-  if (isNew) output.note(`Created the database ${name} (PDS_DATABASE_URL).`);
+  if (haveCreated(ran)) output.note(`Created the database ${name} (PDS_DATABASE_URL).`);
   return result;
 }
 
 async function prepareDatabase(database: OpenDatabase, config: Config, output: Output, mayUpgrade: boolean) {
   if (!mayUpgrade) return prepareSchema(database, Date.now);
-  const work = (options: MigrateOptions): Promise<string[]> => prepareSchema(database, Date.now, 'command', options);
   // Loaded on use: only `pds import` upgrades here, and a backup needs Ajv.
   const { migratingWithProgress } = await import('./migrating.ts');
-  const { ran } = await migratingWithProgress(output, config.database, work);
+  const { ran } = await migratingWithProgress(output, config.database, (options) =>
+    prepareSchema(database, Date.now, 'command', options),
+  );
   if (ran.length > 0 && !haveCreated(ran)) output.note(`Migrated the database (PDS_DATABASE_URL): ${ran.join(', ')}.`);
   return ran;
 }

@@ -96,7 +96,7 @@ addCommand(program, 'diff', 'list what an import of a directory would change')
 addCommand(program, 'export', 'write the catalog as a directory for "pds import"')
   .argument('<dir>', 'a directory that does not exist yet')
   .addHelpText('after', '\nIt contains drafts too. "pds import <dir> --replace" undoes the imports since.')
-  .action(onDatabase(async () => (await import('./actions/export.ts')).exportDirectory, { isDryRun: true }));
+  .action(onDatabase(async () => (await import('./actions/export.ts')).exportDirectory));
 
 const convert = program.command('convert').description('write other formats as an import directory');
 

@@ -72,7 +72,7 @@ export async function diff(output: Output, directory: string, { replace = false,
 /** Runs `work` as a dry run on the database; if there is none, on an empty one in a temporary folder. */
 async function onDatabaseOrEmpty<T>(output: Output, work: (context: CommandContext) => Promise<T>): Promise<T> {
   try {
-    return await withDatabase(output, work, { isDryRun: true });
+    return await withDatabase(output, work);
   } catch (error) {
     if (!(error instanceof NoDatabaseError)) throw error;
   }
