@@ -5,12 +5,8 @@ import type { UsageStore } from './usage-store.ts';
 import type { RequestObserver, ObservedRequest } from '../http/request/observers.ts';
 import { DAY_MS, dayOf, type Clock } from '../timestamp.ts';
 
-/** A killed process can lose up to two intervals of counts. */
+/** A killed process can lose up to two intervals of counts, and one more for each failed write. */
 const INTERVAL_MS = 5_000;
-
-/** Retry soon, because locks are short; but only this often, because an outage can last for days. */
-const RETRY_MS = 500;
-const MAX_RETRIES = 10;
 
 /** Fewer failures in a row can be a collision with another writer, and are not logged. */
 const MIN_LOGGED_FAILURES = 3;
@@ -56,13 +52,12 @@ export class UsageRecorder {
   }
 
   start(): void {
-    this.#writeLater(INTERVAL_MS);
+    this.#timer = setInterval(() => void this.write(), INTERVAL_MS).unref();
   }
 
   /** Writes the remaining counts, retrying for three seconds, and closes the store. */
   async stop(): Promise<void> {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    clearInterval(this.#timer);
     const { store, logger } = this.#options;
     const deadlineMs = performance.now() + SHUTDOWN_TIMEOUT_MS;
     const written = (async () => {
@@ -118,16 +113,6 @@ export class UsageRecorder {
     const today = dayOf(nowMs);
     if (this.#oldDeletedOn === today) return;
     if (!(await store.deleteOneDayBefore(dayOf(nowMs - retentionDays * DAY_MS)))) this.#oldDeletedOn = today;
-  }
-
-  #writeLater(afterMs: number): void {
-    this.#timer = setTimeout(() => {
-      void this.write().then(() => {
-        if (this.#timer === undefined) return;
-        const isRetry = this.#failuresInARow > 0 && this.#failuresInARow <= MAX_RETRIES;
-        this.#writeLater(isRetry ? RETRY_MS : INTERVAL_MS);
-      });
-    }, afterMs).unref();
   }
 }
 
