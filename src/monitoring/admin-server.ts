@@ -15,11 +15,6 @@ interface AdminView {
 /** Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners. */
 export type AdminServer = Awaited<ReturnType<typeof startAdminServer>>;
 
-const STARTING: AdminView = {
-  readiness: { read: async () => ({ reasons: ['starting'], degradations: [] }) },
-  metrics: { metrics: async () => '' },
-};
-
 /**
  * Admin clients are few: some scrapers, probes and load balancers, and an operator. `serving.ts` reserves a
  * file descriptor for each of these connections, so they never take one from partners.
@@ -39,12 +34,6 @@ const IDLE_TIMEOUT_MS = 10_000;
 
 const WARN_EVERY_MS = 10_000;
 
-interface AdminResponse {
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
-
 /**
  * @param name the configured host, which requests can name. Any other Host must be an IP address or `localhost`: a web
  *   page whose host name resolves to this address can make a browser send requests here (DNS rebinding).
@@ -56,7 +45,7 @@ export async function startAdminServer(
   { name, address, port }: { name: string; address: string; port: number },
   logger: Pick<Logger, 'error' | 'warn'>,
 ) {
-  let view = STARTING;
+  let view: AdminView | null = null;
   const warnOfHost = throttleWarning(WARN_EVERY_MS, (requests) =>
     logger.warn(
       { requests },
@@ -69,13 +58,10 @@ export async function startAdminServer(
       response.writeHead(421, { 'content-length': 0, connection: 'close' }).end();
       return;
     }
-    respond(view, request).then(
-      (found) => send(response, found),
-      (error: unknown) => {
-        logger.error({ err: error }, 'an admin request failed');
-        send(response, json(500, { error: 'internal error: see the log' }));
-      },
-    );
+    respond(view, request, response).catch((error: unknown) => {
+      logger.error({ err: error }, 'an admin request failed');
+      sendJson(response, 500, { error: 'internal error: see the log' });
+    });
   });
   server.maxConnections = MAX_ADMIN_CONNECTIONS;
   server.timeout = IDLE_TIMEOUT_MS;
@@ -94,9 +80,7 @@ export async function startAdminServer(
   return {
     origin: `http://${family === 'IPv6' ? `[${bound}]` : bound}:${chosen}`,
     /** Switches to a view. Until the first call, the service reports that it is starting. */
-    show(next: AdminView): void {
-      view = next;
-    },
+    show: (next: AdminView) => void (view = next),
     /** Closes it immediately: a request cut off here loses nothing. */
     async close(): Promise<void> {
       const closed = once(server, 'close');
@@ -115,32 +99,31 @@ function isOwnHost(header: string | undefined, name: string): boolean {
   return isIpv6 || isIP(host) === 4 || host === 'localhost' || host === name.toLowerCase();
 }
 
-async function respond(view: AdminView, { method, url = '/' }: IncomingMessage): Promise<AdminResponse> {
-  const [path] = url.split('?');
-  if (method !== 'GET' && method !== 'HEAD') return json(405, { error: 'only GET and HEAD are supported' });
-  switch (path) {
+async function respond(view: AdminView | null, { method, url = '/' }: IncomingMessage, response: ServerResponse) {
+  if (method !== 'GET' && method !== 'HEAD')
+    return sendJson(response, 405, { error: 'only GET and HEAD are supported' });
+  switch (url.split('?')[0]) {
     case '/livez':
       // A response proves that the event loop is running.
-      return json(200, { status: 'alive' });
+      return sendJson(response, 200, { status: 'alive' });
     case '/readyz': {
-      const { reasons, degradations } = await view.readiness.read();
-      return reasons.length === 0
-        ? json(200, { status: 'ready', reasons, degradations })
-        : json(503, { status: 'not ready', reasons, degradations });
+      const report = (await view?.readiness.read()) ?? { reasons: ['starting'], degradations: [] };
+      const isReady = report.reasons.length === 0;
+      return sendJson(response, isReady ? 200 : 503, { status: isReady ? 'ready' : 'not ready', ...report });
     }
     case '/metrics':
-      return { status: 200, type: Registry.PROMETHEUS_CONTENT_TYPE, body: await view.metrics.metrics() };
+      return send(response, 200, Registry.PROMETHEUS_CONTENT_TYPE, (await view?.metrics.metrics()) ?? '');
     default:
-      return json(404, { error: 'not found: this port serves /livez, /readyz and /metrics' });
+      return sendJson(response, 404, { error: 'not found: this port serves /livez, /readyz and /metrics' });
   }
 }
 
-function json(status: number, content: object): AdminResponse {
-  return { status, type: 'application/json', body: `${JSON.stringify(content)}\n` };
+function sendJson(response: ServerResponse, status: number, content: object): ServerResponse {
+  return send(response, status, 'application/json', `${JSON.stringify(content)}\n`);
 }
 
-function send(response: ServerResponse, { status, type, body }: AdminResponse): void {
-  response
+function send(response: ServerResponse, status: number, type: string, body: string): ServerResponse {
+  return response
     .writeHead(status, {
       'content-type': type,
       'content-length': Buffer.byteLength(body),
