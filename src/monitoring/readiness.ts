@@ -1,8 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Registry } from 'prom-client';
 import { type OpenDatabase, SchemaVersionError } from '../database/database.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
-import { metricsOf } from './metrics.ts';
 import type { ObservedParts } from './serving-metrics.ts';
 
 export interface ReadinessReport {
@@ -86,9 +84,3 @@ export class Readiness {
 }
 
 const DRAINING = 'draining: the process completes the requests in flight, then exits';
-
-/** Exposes the result of `/readyz` as a metric. */
-export function registerReady(registry: Registry, readiness: Readiness): void {
-  const help = '1 if the service is ready for requests, as reported by /readyz';
-  metricsOf(registry).gauge('pds_ready', help, async () => Number((await readiness.read()).reasons.length === 0));
-}

@@ -28,6 +28,7 @@ export interface ObservedParts {
   readonly app: Pick<FastifyInstance, 'admission' | 'openStreams' | 'responseCache'>;
   readonly limits: Pick<RequestLimits, 'limitedRequests' | 'failures'>;
   readonly usage: Pick<UsageRecorder, 'state'>;
+  readonly readiness: { read(): Promise<{ readonly reasons: readonly string[] }> };
   readonly keyEnvironment: KeyEnvironment;
   readonly clock: Clock;
   readonly redisRateLimiter: Pick<RedisRateLimiter, 'isShared' | 'fallbacks'> | null;
@@ -55,6 +56,9 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   });
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
   gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
+  gauge('pds_ready', '1 if the service is ready for requests, as reported by /readyz', async () =>
+    Number((await parts.readiness.read()).reasons.length === 0),
+  );
 
   counter('pds_limited_requests_total', "Requests over their partner's limit per minute", () =>
     [...limits.limitedRequests].map(([partner, value]) => ({ labels: { partner }, value })),

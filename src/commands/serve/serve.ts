@@ -12,7 +12,6 @@ import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
 import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { lacksTerms } from '../../index/lacks-terms.ts';
 import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
-import { registerReady } from '../../monitoring/readiness.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { TIMELINE_WARNING, operatorOfProcess } from '../context.ts';
@@ -62,7 +61,6 @@ export async function serve(
     logger.info(`admin server at ${admin.origin}: /livez, /readyz, /metrics`);
     const hasDemoKey = await prepareDatabase(config, demo, logger);
     const serving = await startServing(config, logger);
-    registerReady(serving.metrics, serving.readiness);
     admin.show(serving);
     closeAtEnd(logger, async () => {
       await serving.close();

@@ -62,6 +62,7 @@ export async function startServing(config: Config, logger: Logger) {
   registerServingMetrics(metrics, database, {
     directory,
     usage,
+    readiness,
     app,
     limits,
     redisRateLimiter: shared,
