@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { printableJson } from '../../printable.ts';
@@ -16,24 +17,15 @@ export async function createLog({ logLevel: level }: Config, format: LogFormat) 
     process.once('exit', log.release);
     return { logger: pino({ level }, log), release: log.release };
   }
-  const output = openLogOutput({
-    onFailure: ({ message }) =>
-      processOutput(false).note(`warning: the log cannot be written (${message}); requests are served normally`),
-    onRecovery: (droppedLines) => logger.warn({ droppedLines }, 'the log can be written again'),
-  });
+  const output = openLogOutput((droppedLines) => logger.warn({ droppedLines }, 'the log can be written again'));
   const logger = pino({ level }, output);
   return { logger, release: () => undefined };
 }
 
 /** Waits until the log is written, if possible, for up to a second. */
-export function flushLog(logger: Logger): Promise<void> {
-  return new Promise((resolve) => {
-    const deadline = setTimeout(resolve, LAST_WRITE_MS);
-    logger.flush(() => {
-      clearTimeout(deadline);
-      resolve();
-    });
-  });
+export async function flushLog(logger: Logger): Promise<void> {
+  const flushed = new Promise<void>((resolve) => logger.flush(() => resolve()));
+  await Promise.race([flushed, delay(LAST_WRITE_MS)]);
 }
 
 /** Bytes of a write. Each write wakes a thread, so it is large. */
@@ -52,13 +44,10 @@ const LAST_WRITE_MS = 1_000;
 
 /**
  * Writes the log to standard output through pino's destination, and never throws or blocks: the service continues
- * without its log while the disk is full, or the reader stalled or gone. `onFailure` is called once for each such time,
- * `onRecovery` when a write succeeds after it, or after lines were dropped.
+ * without its log while the disk is full, or the reader stalled or gone, which it notes on stderr once. `onRecovery` is
+ * called when a write succeeds after that, or after lines were dropped.
  */
-function openLogOutput(on: {
-  onFailure(error: Error): void;
-  onRecovery(droppedLines: number): void;
-}): DestinationStream {
+function openLogOutput(onRecovery: (droppedLines: number) => void): DestinationStream {
   let dropped = 0;
   let waitingBytes = 0;
   let hasFailed = false;
@@ -94,7 +83,8 @@ function openLogOutput(on: {
     if (waitingBytes > 0) writeSoon();
   });
   destination.on('error', (error: Error) => {
-    if (!hasFailed) on.onFailure(error);
+    if (!hasFailed)
+      processOutput(false).note(`warning: the log cannot be written (${error.message}); requests are served normally`);
     hasFailed = true;
     writeSoon();
   });
@@ -106,7 +96,7 @@ function openLogOutput(on: {
     const droppedLines = dropped;
     hasFailed = false;
     dropped = 0;
-    on.onRecovery(droppedLines);
+    onRecovery(droppedLines);
   });
   // pino calls it at exit, and it would retry a failing write forever.
   const flushSync = destination.flushSync.bind(destination);
