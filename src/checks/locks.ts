@@ -26,12 +26,6 @@ interface Blocker {
   readonly query: string | null;
 }
 
-/** The table that a session waits for, and the sessions at the head of the queue for it. */
-interface Blocked {
-  readonly table: string;
-  readonly blockers: readonly Blocker[];
-}
-
 /**
  * Locks every table as a read of it does, to find one that another session has locked before a statement times out on
  * it. Takes up to two seconds then. Returns a finding for each session that blocks.
@@ -39,7 +33,7 @@ interface Blocked {
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);
   if (tables.length === 0) return [];
-  const seen: Blocked[] = [];
+  let blockers: Finding[] = [];
   try {
     await inTransaction(database, async (transaction) => {
       const { kysely } = transaction;
@@ -50,13 +44,13 @@ export async function findBlockers(database: Database): Promise<Finding[]> {
       // Awaited below, but reading those that block can fail first.
       locking.catch(() => undefined);
       const isLocked = await Promise.race([locking, delay(LOOK_AFTER_MS, false, { ref: false })]);
-      if (!isLocked) seen.push(await readBlocked(database, pid));
+      if (!isLocked) blockers = await describeBlockers(database, pid);
       await locking;
     });
     return [];
   } catch (error) {
     if ((error as { code?: unknown }).code !== LOCK_TIMEOUT) throw error;
-    return seen.flatMap(describe);
+    return blockers;
   }
 }
 
@@ -68,7 +62,8 @@ async function listReadableTables({ kysely }: Database): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-async function readBlocked(database: Database, pid: number | null): Promise<Blocked> {
+/** Describes the sessions at the head of the queue for the table that a session waits for. */
+async function describeBlockers(database: Database, pid: number | null): Promise<Finding[]> {
   const waited = sql`select relation::regclass::text as value from pg_locks where pid = ${pid} and not granted`;
   const { rows: blockers } = await sql<Blocker>`
     with recursive waiting (pid) as (
@@ -78,10 +73,7 @@ async function readBlocked(database: Database, pid: number | null): Promise<Bloc
       left(query, ${MAX_QUERY_LENGTH}) as query
     from waiting join pg_stat_activity using (pid)
     where cardinality(pg_blocking_pids(pid)) = 0 order by since, pid`.execute(database.kysely);
-  return { table: (await readValue<string>(database, waited)) ?? 'a table', blockers };
-}
-
-function describe({ table, blockers }: Blocked): Finding[] {
+  const table = (await readValue<string>(database, waited)) ?? 'a table';
   const waits = `requests that read ${table} wait, and fail after 5 seconds`;
   if (blockers.length === 0) {
     return [fail(about, `${waits}; no session that blocks them is shown`, 'Look at pg_locks as a superuser.')];
