@@ -177,11 +177,7 @@ export async function listDatabaseReleases(
     stateOf(listed),
   ]);
   output.result(
-    {
-      releases: releases.map(({ release, at, what, made_from, isCurrent, isKept }) => {
-        return { release, at, what, made_from, is_current: isCurrent, is_kept: isKept };
-      }),
-    },
+    { releases: releases.map(({ file: _, ...listed }) => listed) },
     releases.length === 0
       ? 'There is no release yet.'
       : renderColumns([['RELEASE', 'AT', 'WHAT', 'MADE FROM', 'CATALOG'], ...rows]),
@@ -249,7 +245,12 @@ export async function recoverDatabase(
     onWaiting: () => output.note(WAITING),
   });
   output.done({ ...jsonOfRecovery(recovery), newest_trace: recovery.newestTrace }, describeRecovery(recovery));
-  if (recovery.newestTrace !== null) output.note(describeLostAccess(recovery.newestTrace));
+  if (recovery.newestTrace === null) return;
+  output.note(
+    `WARNING: partners, grants and keys are as of ${recovery.newestTrace}. Later changes may be lost and must be made ` +
+      'again: A KEY REVOKED SINCE THEN WORKS AGAIN, deleted partners are back, suspended ones are active, and revoked ' +
+      'grants apply. Review "pds partner list" and "pds key list".',
+  );
 }
 
 function describeTraces({ lastEvent, newestTrace }: Traces): string[] {
@@ -271,13 +272,5 @@ function describeRecovery({ timestamp, lastEvent }: Recovery): string {
   return (
     `Recovered at ${timestamp}; the last event before was ${lastEvent === null ? 'none' : `at ${lastEvent}`}. Every ` +
     "partner's next sync reads everything that it can see."
-  );
-}
-
-function describeLostAccess(since: string): string {
-  return (
-    `WARNING: partners, grants and keys are as of ${since}. Later changes may be lost and must be made again: A KEY ` +
-    'REVOKED SINCE THEN WORKS AGAIN, deleted partners are back, suspended ones are active, and revoked grants apply. Review "pds partner list" ' +
-    'and "pds key list".'
   );
 }
