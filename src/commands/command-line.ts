@@ -32,20 +32,16 @@ function configFileOf(command: Command | null): string | undefined {
  */
 export function run<Args extends unknown[]>(
   load: () => Promise<(output: Output, ...args: Args) => Promise<number | undefined>>,
-  failureCode?: number,
+  failureCode = 1,
 ) {
   return async function (this: Command, ...args: Args): Promise<void> {
     const isJson = this.optsWithGlobals<{ json?: true }>().json === true;
     const { runCommand } = await import('./run-command.ts');
-    await runCommand(
-      isJson,
-      async (output) => {
-        loadSettings(configFileOf(this));
-        const action = await load();
-        return action(output, ...args);
-      },
-      failureCode,
-    );
+    await runCommand(isJson, failureCode, async (output) => {
+      loadSettings(configFileOf(this));
+      const action = await load();
+      return action(output, ...args);
+    });
   };
 }
 

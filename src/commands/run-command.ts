@@ -19,8 +19,8 @@ export function configOfProcess(options: SettingOptions = {}): Config {
  */
 export async function runCommand(
   isJson: boolean,
+  failureCode: number,
   work: (output: Output) => Promise<number | undefined>,
-  failureCode = 1,
 ): Promise<void> {
   const output = processOutput(isJson);
   try {

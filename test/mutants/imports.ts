@@ -75,8 +75,8 @@ export const IMPORTS = faults({ tests: RELEASE }, [
     name: 'pds diff exits with 0 if only removals differ',
     breaks: '"pds diff" exits like diff(1)',
     file: 'src/commands/actions/diff.ts',
-    original: '({ added, changed, removed }) => added + changed + removed > 0,',
-    replacement: '({ added, changed }) => added + changed > 0,',
+    original: '({ added, changed, removed }) => added + changed + removed > 0',
+    replacement: '({ added, changed }) => added + changed > 0',
     tests: ['test/commands/diff.sqlite.test.ts'],
   },
   {

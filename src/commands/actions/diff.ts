@@ -7,7 +7,6 @@ import { openForCommands } from '../../database/open.ts';
 import { SqliteConnection } from '../../database/sqlite/sqlite-files.ts';
 import { KINDS, type Kind } from '../../kinds.ts';
 import { OperatorError } from '../../operator-error.ts';
-import { printableJson } from '../../printable.ts';
 import {
   CHANGE_SORTS,
   type ChangeSink,
@@ -41,32 +40,26 @@ interface DiffOptions {
  */
 export async function diff(output: Output, directory: string, { replace = false, show }: DiffOptions): Promise<number> {
   const limit = show ?? (output.isJson ? Infinity : DEFAULT_SHOWN);
-  const changes = new ChangeSpool(limit);
-  try {
-    // Reports wrong settings first.
-    configOfProcess();
-    const sources = await listSources(directory);
-    if (replace) output.note(await describeSkipped(directory, sources));
-    const report = await onDatabaseOrEmpty(output, (context) => {
-      const display = { doing: 'Comparing', interrupted: 'Interrupted; nothing was written.' };
-      return publishWithProgress(context, sources, display, { replace, changes, dryRun: true });
-    });
-    const isDifferent = Object.values(report.kinds).some(
-      ({ added, changed, removed }) => added + changed + removed > 0,
-    );
-    const exitCode = isDifferent ? 1 : 0;
-    // For a reader that closes the pipe before the end.
-    process.exitCode = exitCode;
-    // After the database is closed: the reader of a long list can be slow.
-    await output.list(jsonOfReport(report, true), 'changes', {
-      json: () => listJsonChanges(changes),
-      text: () => listTextChanges(changes, report.kinds, limit),
-    });
-    if (!output.isJson) output.note(describeReport(report, 'Nothing was written.'));
-    return exitCode;
-  } finally {
-    changes.close();
-  }
+  using changes = openSpool(limit);
+  // Reports wrong settings first.
+  configOfProcess();
+  const sources = await listSources(directory);
+  if (replace) output.note(await describeSkipped(directory, sources));
+  const report = await onDatabaseOrEmpty(output, (context) => {
+    const display = { doing: 'Comparing', interrupted: 'Interrupted; nothing was written.' };
+    return publishWithProgress(context, sources, display, { replace, changes, dryRun: true });
+  });
+  const isDifferent = Object.values(report.kinds).some(({ added, changed, removed }) => added + changed + removed > 0);
+  const exitCode = isDifferent ? 1 : 0;
+  // For a reader that closes the pipe before the end.
+  process.exitCode = exitCode;
+  // After the database is closed: the reader of a long list can be slow.
+  await output.list(jsonOfReport(report, true), 'changes', {
+    json: () => listJsonChanges(changes),
+    text: () => listTextChanges(changes, report.kinds, limit),
+  });
+  if (!output.isJson) output.note(describeReport(report, 'Nothing was written.'));
+  return exitCode;
 }
 
 /** Runs `work` as a dry run on the database; if there is none, on an empty one in a temporary folder. */
@@ -141,13 +134,9 @@ function describeFields(fields: readonly FieldChange[], limit: number): string[]
 }
 
 function describeValues({ before, after }: FieldChange): string {
-  if (after === undefined) return `removed ${shortened(before)}`;
+  if (after === undefined) return `removed ${cut(JSON.stringify(before))}`;
   if (before !== undefined) return shortenedPair(before, after).join(' -> ');
-  return `added ${shortened(after)}`;
-}
-
-function shortened(value: unknown): string {
-  return cut(JSON.stringify(value), 0);
+  return `added ${cut(JSON.stringify(after))}`;
 }
 
 /** Two values as JSON. If they are long, shows them from shortly before their first difference. */
@@ -160,59 +149,51 @@ function shortenedPair(before: unknown, after: unknown): [string, string] {
   return [cut(old, start), cut(fresh, start)];
 }
 
-function cut(text: string, start: number): string {
+function cut(text: string, start = 0): string {
   const end = start + MAX_VALUE;
   const part = text.slice(start, end).toWellFormed();
   return `${start > 0 ? '…' : ''}${part}${end < text.length ? '…' : ''}`;
 }
 
+type ChangeSpool = ReturnType<typeof openSpool>;
+
 /**
  * Holds the changes of a preview in a temporary database until it has ended: they can be more than fit into memory, a
  * refused import must print none of them, and a slow reader of the output must not hold the import's lock. SQLite
  * deletes its file before it writes to it, so that nothing is left if the process is killed.
+ *
+ * @param limit the number of changes to hold of each kind and sort.
  */
-class ChangeSpool implements ChangeSink {
-  readonly #limit: number;
-  readonly #database = new SqliteConnection('');
-  readonly #insert;
-  readonly #counts = new Map<string, number>();
-
-  /** @param limit the number of changes to hold of each kind and sort. */
-  constructor(limit: number) {
-    this.#limit = limit;
-    this.#database.exec(`pragma journal_mode = off; create table changes (name text, line text);
-      create index changes_by_name on changes (name)`);
-    this.#insert = this.#database.prepare('insert into changes (name, line) values (?, ?)');
-  }
-
-  room(kind: Kind, sort: ChangeSort): number {
-    return this.#limit - this.count(kind, sort);
-  }
-
-  add(change: RecordChange): void {
-    try {
-      const name = `${change.kind} ${change.change}`;
-      this.#insert.run(name, printableJson(JSON.stringify(change)));
-      this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1);
-    } catch (error) {
-      throw new OperatorError(
-        `the changes cannot be written to the temporary folder ${tmpdir()}: ${(error as Error).message}. Set TMPDIR to a ` +
-          'folder with space, or list fewer records with --show',
-        { cause: error },
-      );
-    }
-  }
-
-  count(kind: Kind, sort: ChangeSort): number {
-    return this.#counts.get(`${kind} ${sort}`) ?? 0;
-  }
-
-  *list(kind: Kind, sort: ChangeSort): Generator<string> {
-    const rows = this.#database.prepare('select line from changes where name = ? order by rowid');
-    for (const { line } of rows.iterate(`${kind} ${sort}`)) yield String(line);
-  }
-
-  close(): void {
-    this.#database.close();
-  }
+function openSpool(limit: number) {
+  const database = new SqliteConnection('');
+  database.exec(`pragma journal_mode = off; create table changes (name text, line text);
+    create index changes_by_name on changes (name)`);
+  const insert = database.prepare('insert into changes (name, line) values (?, ?)');
+  const counts = new Map<string, number>();
+  const count = (kind: Kind, sort: ChangeSort): number => counts.get(`${kind} ${sort}`) ?? 0;
+  const sink: ChangeSink = {
+    room: (kind, sort) => limit - count(kind, sort),
+    add(change) {
+      try {
+        const name = `${change.kind} ${change.change}`;
+        insert.run(name, JSON.stringify(change));
+        counts.set(name, (counts.get(name) ?? 0) + 1);
+      } catch (error) {
+        throw new OperatorError(
+          `the changes cannot be written to the temporary folder ${tmpdir()}: ${(error as Error).message}. Set TMPDIR ` +
+            'to a folder with space, or list fewer records with --show',
+          { cause: error },
+        );
+      }
+    },
+  };
+  return {
+    ...sink,
+    count,
+    *list(kind: Kind, sort: ChangeSort): Generator<string> {
+      const rows = database.prepare('select line from changes where name = ? order by rowid');
+      for (const { line } of rows.iterate(`${kind} ${sort}`)) yield String(line);
+    },
+    [Symbol.dispose]: () => database.close(),
+  };
 }
