@@ -12,9 +12,6 @@ interface AdminView {
   readonly metrics: Pick<Registry, 'metrics'>;
 }
 
-/** Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners. */
-export type AdminServer = Awaited<ReturnType<typeof startAdminServer>>;
-
 /**
  * Admin clients are few: some scrapers, probes and load balancers, and an operator. `serving.ts` reserves a
  * file descriptor for each of these connections, so they never take one from partners.
@@ -35,6 +32,8 @@ const IDLE_TIMEOUT_MS = 10_000;
 const WARN_EVERY_MS = 10_000;
 
 /**
+ * Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners.
+ *
  * @param name the configured host, which requests can name. Any other Host must be an IP address or `localhost`: a web
  *   page whose host name resolves to this address can make a browser send requests here (DNS rebinding).
  * @param address what the name resolves to.

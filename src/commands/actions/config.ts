@@ -14,12 +14,8 @@ export async function showConfig(
   output: Output,
   { host, port, reusePort, adminPort }: { host?: string; port?: string; reusePort?: boolean; adminPort?: string },
 ): Promise<number> {
-  const [variables, originOf] = variablesOfProcess({
-    PDS_HOST: host,
-    PDS_PORT: port,
-    PDS_REUSE_PORT: reusePort?.toString(),
-    PDS_ADMIN_PORT: adminPort,
-  });
+  const options = { PDS_HOST: host, PDS_PORT: port, PDS_REUSE_PORT: reusePort, PDS_ADMIN_PORT: adminPort };
+  const [variables, originOf] = variablesOfProcess(options);
   const settings = findSettings(variables, originOf).map((setting) => {
     const { name, text, origin, problem } = setting;
     const file = origin.from === 'file' ? origin.file : null;

@@ -107,12 +107,7 @@ export function renderColumns(rows: readonly (readonly string[])[], numeric: rea
   for (const row of cells) {
     row.forEach((cell, column) => (widths[column] = Math.max(widths[column] ?? 0, cell.length)));
   }
-  return cells.map((row) =>
-    row
-      .map((cell, column) =>
-        numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0),
-      )
-      .join('  ')
-      .trimEnd(),
-  );
+  const pad = (cell: string, column: number): string =>
+    numeric.includes(column) ? cell.padStart(widths[column] ?? 0) : cell.padEnd(widths[column] ?? 0);
+  return cells.map((row) => row.map(pad).join('  ').trimEnd());
 }

@@ -32,11 +32,12 @@ export function loadSettings(config: string | undefined): void {
 }
 
 /** Settings given as options of a command, by the names of their variables. */
-export type SettingOptions = Readonly<Record<string, string | undefined>>;
+export type SettingOptions = Readonly<Record<string, string | number | boolean | undefined>>;
 
 /** The variables of this process, overridden by the options of its command, and where each is from. */
-export function variablesOfProcess(options: SettingOptions = {}): [SettingOptions, OriginOf] {
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+export function variablesOfProcess(options: SettingOptions = {}): [NodeJS.ProcessEnv, OriginOf] {
+  const set = Object.entries(options).filter(([, value]) => value !== undefined);
+  const given = Object.fromEntries(set.map(([name, value]) => [name, String(value)]));
   const loaded = loadedFile();
   const originOf: OriginOf = (name) => {
     if (Object.hasOwn(given, name)) return { from: 'option' };

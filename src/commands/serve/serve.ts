@@ -11,7 +11,7 @@ import { openForCommands } from '../../database/open.ts';
 import { hasTimelineChanged } from '../../database/postgres/timeline.ts';
 import { haveCreated, prepareSchema, type MigrateOptions } from '../../database/migrations/migrator.ts';
 import { lacksTerms } from '../../index/lacks-terms.ts';
-import { startAdminServer, type AdminServer } from '../../monitoring/admin-server.ts';
+import { startAdminServer } from '../../monitoring/admin-server.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { DOCS_PATH } from '../../portal/portal.ts';
 import { TIMELINE_WARNING, operatorOfProcess } from '../context.ts';
@@ -41,12 +41,8 @@ export async function serve(
   output: Output,
   { host, port, reusePort, adminPort, demo = false, logFormat }: ServeOptions,
 ): Promise<undefined> {
-  const config = configOfProcess({
-    PDS_HOST: host,
-    PDS_PORT: port?.toString(),
-    PDS_REUSE_PORT: reusePort?.toString(),
-    PDS_ADMIN_PORT: adminPort?.toString(),
-  });
+  const options = { PDS_HOST: host, PDS_PORT: port, PDS_REUSE_PORT: reusePort, PDS_ADMIN_PORT: adminPort };
+  const config = configOfProcess(options);
   if (demo && config.environment !== 'dev') {
     throw new OperatorError(
       `--demo creates a public key, so it requires PDS_ENVIRONMENT=dev; PDS_ENVIRONMENT is ${config.environment}`,
@@ -75,7 +71,7 @@ export async function serve(
 }
 
 /** Comes before anything else, so that readiness probes get a response from the start. */
-async function openAdminPort(config: Config, logger: Logger): Promise<AdminServer> {
+async function openAdminPort(config: Config, logger: Logger) {
   const { adminHost, adminPort, host, port } = config;
   if (adminPort !== 0 && adminPort === port && adminHost === host) {
     throw new OperatorError(
