@@ -96,7 +96,7 @@ addCommand(program, 'diff', 'list what an import of a directory would change')
 addCommand(program, 'export', 'write the catalog as a directory for "pds import"')
   .argument('<dir>', 'a directory that does not exist yet')
   .addHelpText('after', '\nIt contains drafts too. "pds import <dir> --replace" undoes the imports since.')
-  .action(onDatabase(async () => (await import('./actions/export.ts')).exportDirectory));
+  .action(onDatabase(async () => (await databaseActions()).exportDirectory));
 
 const convert = program.command('convert').description('write other formats as an import directory');
 
@@ -132,7 +132,7 @@ addCommand(program, 'explain', 'explain whether a partner sees a record, why, an
   .addArgument(new Argument('<kind>', 'the kind of the record').choices(KINDS_AS_LISTED))
   .argument('<id>', 'its id; also the ref of a solicitation, the abbreviation of a certification')
   .addHelpText('after', '\nExit code: 0 if the partner sees the record, 1 if it does not, 2 if that is unknown.')
-  .action(onDatabase(async () => (await import('./actions/explain.ts')).explainRecord, {}, NO_RESULT));
+  .action(onDatabase(async () => (await import('./actions/reports.ts')).explainRecord, {}, NO_RESULT));
 
 addCommand(program, 'usage', 'show the requests of partners by day')
   .argument('[name]', 'only this partner, by key and endpoint')

@@ -5,7 +5,9 @@ import { hasRoles, makeRoles, type Roles } from '../../database/postgres/roles.t
 import { vacuum } from '../../database/vacuum.ts';
 import { type CommandContext, operatorOfProcess } from '../context.ts';
 import { migratingWithProgress } from '../migrating.ts';
+import { exportCatalog } from '../../recovery/export.ts';
 import { completeIndex, reindex } from '../../recovery/recover.ts';
+import { renderColumns } from '../output/output.ts';
 import { startProgress } from '../output/progress.ts';
 import { readConfig, ConfigError, type DatabaseConfig } from '../../config.ts';
 import { databaseName, pathOf } from '../../database/configured.ts';
@@ -63,6 +65,22 @@ export async function reindexDatabase({ database, clock, output }: CommandContex
       ...notes,
     ],
   );
+}
+
+/** `pds export`: writes the catalog into a new folder, in the format of imports. */
+export async function exportDirectory({ database, output }: CommandContext, directory: string): Promise<undefined> {
+  const progress = startProgress(output, 'Interrupted; nothing was exported.');
+  const { publishedAt, kinds, notes } = await exportCatalog(database, directory, ({ done, total, what }) =>
+    progress.show('Exporting', done, total, [what]),
+  ).finally(progress.stop);
+  const rows = Object.entries(kinds).map(([kind, records]) => [String(records), kind]);
+  output.done({ directory, publishedAt, kinds, notes }, [
+    ...renderColumns([['RECORDS', 'KIND'], ...rows]),
+    ...notes,
+    publishedAt === null
+      ? `Exported an empty catalog to ${directory}.`
+      : `Exported the release at ${publishedAt} to ${directory}. To undo later imports: pds import ${directory} --replace`,
+  ]);
 }
 
 /** `pds transfer`: copies everything from SQLite into an empty database of PostgreSQL. */

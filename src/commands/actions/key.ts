@@ -15,8 +15,6 @@ import { DAY_MS, formatTimestamp } from '../../timestamp.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 
-const DEFAULT_OVERLAP_MS = DAY_MS;
-
 /** `pds key issue NAME`: prints only the key to stdout. `expiresIn` is in milliseconds. */
 export async function issue(
   { config, database, clock, output }: CommandContext,
@@ -63,7 +61,7 @@ export async function list(
 export async function rotate(
   { database, clock, output }: CommandContext,
   keyId: string,
-  { overlap = DEFAULT_OVERLAP_MS }: { overlap?: number },
+  { overlap = DAY_MS }: { overlap?: number },
 ): Promise<undefined> {
   const { issued, replaced } = await rotateKey(database, clock, keyId, overlap);
   const { keepsEarlierEnd, earlierReplacements, ...replaces } = replaced;

@@ -80,7 +80,8 @@ export async function restoreDatabase(
       made_at: manifest.made_at,
       ...(report.dropped.length > 0 && { dropped: report.dropped }),
       migrations,
-      ...jsonOfRecovery(recovery),
+      recovered_at: recovery.timestamp,
+      last_event: recovery.lastEvent,
       ...(access !== null && {
         suspended_partners: access.suspended,
         suspended_before: access.suspendedBefore,
@@ -244,10 +245,11 @@ export async function recoverDatabase(
     ...(after !== undefined && { after }),
     onWaiting: () => output.note(WAITING),
   });
-  output.done({ ...jsonOfRecovery(recovery), newest_trace: recovery.newestTrace }, describeRecovery(recovery));
-  if (recovery.newestTrace === null) return;
+  const { timestamp, lastEvent, newestTrace } = recovery;
+  output.done({ recovered_at: timestamp, lastEvent, newestTrace }, describeRecovery(recovery));
+  if (newestTrace === null) return;
   output.note(
-    `WARNING: partners, grants and keys are as of ${recovery.newestTrace}. Later changes may be lost and must be made ` +
+    `WARNING: partners, grants and keys are as of ${newestTrace}. Later changes may be lost and must be made ` +
       'again: A KEY REVOKED SINCE THEN WORKS AGAIN, deleted partners are back, suspended ones are active, and revoked ' +
       'grants apply. Review "pds partner list" and "pds key list".',
   );
@@ -262,10 +264,6 @@ function describeTraces({ lastEvent, newestTrace }: Traces): string[] {
       ? []
       : [`Partners, grants and keys are as of ${newestTrace}; a recovery does not change them.`]),
   ];
-}
-
-function jsonOfRecovery({ timestamp, lastEvent }: Recovery): object {
-  return { recovered_at: timestamp, last_event: lastEvent };
 }
 
 function describeRecovery({ timestamp, lastEvent }: Recovery): string {

@@ -2,10 +2,13 @@ import sparkly from 'sparkly';
 import { reportUsage, reportUsageOf, type UsageLine, type UsageReport } from '../../usage/usage-report.ts';
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
+import { explain } from '../../access/explain.ts';
 import { getPartnerId } from '../../access/partner-admin.ts';
+import { EVERYTHING } from '../../access/visibility/owners.ts';
 import { OWNERS } from '../../access/visibility/rules.ts';
 import { listAuditEntries } from '../../database/audit.ts';
 import { compareBytewise } from '../../bytewise.ts';
+import type { Kind } from '../../kinds.ts';
 import { Tokenizer, wordMatcher } from '../../index/words.ts';
 
 /** Maximum bars per chart; for more days, each bar covers several. */
@@ -140,4 +143,29 @@ function matcherOf(text: string): (record: { id: string; name: string }) => bool
   const matches = wordMatcher(text);
   const tokenizer = new Tokenizer();
   return ({ id, name }) => (text !== '' && id.startsWith(text)) || matches(tokenizer.termText([name]));
+}
+
+/** `pds explain PARTNER KIND ID`. Returns 0 if the partner sees the record, otherwise 1. */
+export async function explainRecord(
+  { config, database, clock, output }: CommandContext,
+  partner: string,
+  kind: Kind,
+  key: string,
+): Promise<number> {
+  const found = await explain(database, clock, partner, kind, key);
+  const { id, sees, changedAt, lastRequest } = found;
+  const by = found.by.map(({ grant, id: owner, contract, since }) => {
+    const named = grant === EVERYTHING ? grant : `${OWNERS[grant].label} ${owner}`;
+    return `${named}${contract === null ? '' : `, whose contract ${contract} names it`}, since ${since}`;
+  });
+  output.result(found, [
+    `${partner} ${sees ? 'sees' : 'does not see'} ${kind} ${id}.`,
+    ...renderColumns([
+      ...by.map((text) => [sees ? 'by' : 'granted', text]),
+      ...found.because.map(({ reason, instead }) => ['because', `${reason}: ${instead}`]),
+      ['last changed', changedAt ?? '-'],
+      ['last request', lastRequest ?? `none in ${config.usageRetentionDays} days`],
+    ]),
+  ]);
+  return sees ? 0 : 1;
 }
