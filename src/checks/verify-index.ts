@@ -62,7 +62,7 @@ export async function verifyIndex(database: Database, onProgress: OnProgress): P
         return true;
       });
       for (const block of await verification.readLayout()) await verification.verify(block, [0, BLOCK_SIZE]);
-      findings.push(verification.findings());
+      findings.push(verification);
     }
     return findings;
   });
@@ -81,7 +81,7 @@ export async function verifySample(database: Database): Promise<IndexFindings[]>
       const blocks = await verification.readLayout();
       const block = blocks[randomBelow(blocks.length)];
       if (block !== undefined) await verification.verify(block, await choosePart(snapshot, kind, block));
-      findings.push(verification.findings());
+      findings.push(verification);
     }
     return findings;
   });
@@ -104,27 +104,23 @@ function randomBelow(end: number): number {
   return Math.floor(Math.random() * end);
 }
 
-class KindVerification {
+class KindVerification implements IndexFindings {
+  readonly kind: IndexedKind;
+  readonly faults = new Map<IndexFault, { count: number; example: string }>();
+  records = 0;
+  rows = 0;
   readonly #database: Database;
-  readonly #kind: IndexedKind;
   /** Called with the number of records just read; false ends the comparison with index rows. */
   readonly #onBatch: (records: number) => Promise<boolean>;
-  readonly #faults = new Map<IndexFault, { count: number; example: string }>();
-  #records = 0;
-  #rows = 0;
 
   constructor(database: Database, kind: IndexedKind, onBatch: (records: number) => Promise<boolean>) {
     this.#database = database;
-    this.#kind = kind;
+    this.kind = kind;
     this.#onBatch = onBatch;
   }
 
-  findings(): IndexFindings {
-    return { kind: this.#kind, records: this.#records, rows: this.#rows, faults: this.#faults };
-  }
-
   async readLayout(): Promise<readonly LayoutBlock[]> {
-    const blocks = await readLayout(this.#database, this.#kind);
+    const blocks = await readLayout(this.#database, this.kind);
     for (const { number, ids } of blocks) if (ids === null) this.#count('unlisted block', `${number}`);
     return blocks;
   }
@@ -133,10 +129,10 @@ class KindVerification {
     const start = block.number * BLOCK_SIZE;
     const isInPlace = placementCheck(block);
     const builder = new BlockBuilder();
-    for await (const rows of readIndexedRows(this.#database, this.#kind, start + from, start + to)) {
+    for await (const rows of readIndexedRows(this.#database, this.kind, start + from, start + to)) {
       for (const row of rows) if (!isInPlace(row)) this.#count('misplaced record', row.id);
-      builder.addRecords(this.#kind, rows);
-      this.#records += rows.length;
+      builder.addRecords(this.kind, rows);
+      this.records += rows.length;
       await this.#onBatch(rows.length);
     }
     await this.#compare(block.number, [...builder.buildStored()].flat(), [from, to]);
@@ -148,7 +144,7 @@ class KindVerification {
     for await (const stored of this.#readRows(block)) {
       for (const row of stored) {
         const { term, bits } = row;
-        if (!isIntact(this.#kind, row)) this.#countRow('damaged row', block, term);
+        if (!isIntact(this.kind, row)) this.#countRow('damaged row', block, term);
         const expected = missing.get(term);
         missing.delete(term);
         const part = partOf(bits, [from, to]);
@@ -156,7 +152,7 @@ class KindVerification {
           if (part.length > 0 || to - from === BLOCK_SIZE) this.#countRow('superfluous row', block, term);
         } else if (Buffer.compare(expected, part) !== 0) this.#countRow('differing row', block, term);
       }
-      this.#rows += stored.length;
+      this.rows += stored.length;
       if (!(await this.#onBatch(0))) return;
     }
     for (const term of missing.keys()) this.#countRow('missing row', block, term);
@@ -166,7 +162,7 @@ class KindVerification {
     // Stored terms are never empty.
     for (let after: string | null = ''; after !== null;) {
       const { rows }: { rows: StoredSet[] } = await sql<StoredSet>`select block, term, bits, checksum
-        from ${sql.table(indexTable(this.#kind))} where block = ${block} and term > ${after}
+        from ${sql.table(indexTable(this.kind))} where block = ${block} and term > ${after}
         order by term limit ${sql.lit(BATCH_TERMS)}`.execute(this.#database.kysely);
       yield rows;
       after = rows.length < BATCH_TERMS ? null : (rows.at(-1)?.term ?? null);
@@ -178,8 +174,8 @@ class KindVerification {
   }
 
   #count(fault: IndexFault, example: string): void {
-    const counted = this.#faults.get(fault) ?? { count: 0, example };
-    this.#faults.set(fault, { ...counted, count: counted.count + 1 });
+    const counted = this.faults.get(fault) ?? { count: 0, example };
+    this.faults.set(fault, { ...counted, count: counted.count + 1 });
   }
 }
 
