@@ -64,15 +64,11 @@ export async function startAdminServer(
   });
   server.maxConnections = MAX_ADMIN_CONNECTIONS;
   server.timeout = IDLE_TIMEOUT_MS;
-  server.on(
-    'drop',
-    throttleWarning(WARN_EVERY_MS, (refused) =>
-      logger.warn(
-        { refused, open: MAX_ADMIN_CONNECTIONS },
-        'connections to the admin port are refused: too many are open',
-      ),
-    ),
-  );
+  const warnOfDrop = throttleWarning(WARN_EVERY_MS, (refused) => {
+    const details = { refused, open: MAX_ADMIN_CONNECTIONS };
+    logger.warn(details, 'connections to the admin port are refused: too many are open');
+  });
+  server.on('drop', warnOfDrop);
   server.listen(port, address);
   await once(server, 'listening');
   const { address: bound, port: chosen, family } = server.address() as AddressInfo;
