@@ -23,21 +23,11 @@ export class FairScheduler<Partner> {
     if (partner === this.#lastPartner && performance.now() < this.#turnEndsMs) return undefined;
     if (this.#waiting.size === 0 && this.#hasTime(partner)) return undefined;
     return new Promise((resolve) => {
-      this.#enqueue(partner, resolve);
+      const jobs = this.#waiting.get(partner);
+      if (jobs === undefined) this.#waiting.set(partner, [resolve]);
+      else jobs.push(resolve);
+      setImmediate(this.#next);
     });
-  }
-
-  /** The same for a callback, which costs less: calls it when the partner has a turn, at once if it has one now. */
-  run(partner: Partner, job: () => void): void {
-    if (this.#waiting.size === 0 && this.#hasTime(partner)) job();
-    else this.#enqueue(partner, job);
-  }
-
-  #enqueue(partner: Partner, job: () => void): void {
-    const jobs = this.#waiting.get(partner);
-    if (jobs === undefined) this.#waiting.set(partner, [job]);
-    else jobs.push(job);
-    setImmediate(this.#next);
   }
 
   readonly #next = (): void => {

@@ -112,14 +112,14 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     if (cached === null) done();
     else sendCached(request, reply, cached); // 200, 304
   });
-  v1.addHook('onRequest', (request, _reply, done) => {
+  v1.addHook('onRequest', async (request) => {
     admission.enter(request); // 429
     checkPath(request); // 404, 405
     checkHead(request); // 400
     request.parameters = parseParameters(request.originalUrl, request.routeOptions.config.parameters ?? {}); // 400
     checkPage(request); // 400
     checkPermission(request); // 403
-    scheduler.run(request.partner.id, done);
+    await scheduler.turn(request.partner.id);
   });
   leaveWhenSent(v1, admission);
   v1.setNotFoundHandler(throwUnknownPath);
