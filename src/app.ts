@@ -45,9 +45,8 @@ export async function buildApp(
   addRoutes: (v1: FastifyInstance) => void = () => undefined,
   waits = WAITS,
 ): Promise<FastifyInstance> {
-  const { config, clock, cursorSecret, database, directory, logger } = services;
+  const { config, clock, database, directory, logger } = services;
   const loggerInstance: FastifyBaseLogger = logger;
-  const admission = new Admission(logger);
   const openStreams = new OpenStreams(logger, waits.unreadMs);
   const connections = new Connections(openStreams, waits.unreadMs);
   const unparsed = unparsedRequests(connections, logger);
@@ -62,7 +61,7 @@ export async function buildApp(
     trustProxy: config.trustedProxies.length > 0 ? [...config.trustedProxies] : false,
   });
   app
-    .decorate('admission', admission)
+    .decorate('admission', new Admission(logger))
     .decorate('responseCache', new ResponseCache(clock))
     .decorate('openStreams', openStreams)
     .decorate('snapshots', new Snapshots(database, directory));
@@ -80,7 +79,7 @@ export async function buildApp(
   });
   await app.register(
     async (v1) => {
-      addPartnerPipeline(v1, { directory, clock, limits, admission, cursorSecret });
+      addPartnerPipeline(v1, services, limits);
       const sets = new SetCache(INDEX_CACHE_BYTES);
       const indexes = {
         contracts: new RecordIndex('contracts', sets),

@@ -4,7 +4,7 @@ import type { Partner } from '../../access/scope.ts';
 import type { Kind } from '../../kinds.ts';
 import { scheduler } from '../../fair-scheduler.ts';
 import { limitHeaders, type RequestLimits } from '../../rate-limiting/request-limits.ts';
-import type { Clock } from '../../timestamp.ts';
+import type { RouteServices } from '../../services.ts';
 import {
   forbidden,
   methodNotAllowed,
@@ -17,7 +17,7 @@ import {
 } from '../response/errors.ts';
 import { PARTNER_HEADERS, PUBLIC_HEADERS, REQUEST_ID_HEADER } from '../response/send-text.ts';
 import { sendCached } from '../response/response-cache.ts';
-import { leaveWhenSent, type Admission } from '../server/admission.ts';
+import { NOBODY_YET } from '../server/admission.ts';
 import { isPartnerPath, readPath, hasUnknownEnd, problemOfHead, readBearerKey } from './request-head.ts';
 import { acceptedFormat, makePageCheck, type Format } from './page-parameters.ts';
 import { parseParameters, type Parameters, type ParameterValues } from './parameters.ts';
@@ -48,14 +48,6 @@ declare module 'fastify' {
   }
 }
 
-interface PartnerPipelineParts {
-  readonly directory: PartnerDirectory;
-  readonly clock: Clock;
-  readonly limits: RequestLimits;
-  readonly admission: Admission;
-  readonly cursorSecret: Buffer;
-}
-
 /** The first steps of every request. Observers are notified of each request, whatever its outcome. */
 export function addCommonSteps(app: FastifyInstance, observers: readonly RequestObserver[]): void {
   app.decorateRequest('caller', null);
@@ -84,18 +76,20 @@ export function addCommonSteps(app: FastifyInstance, observers: readonly Request
 }
 
 /** The steps of a request under /v1 before its handler, in order, each with the statuses it can respond with. */
-export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelineParts): void {
-  const { clock, limits, admission, cursorSecret } = parts;
+export function addPartnerPipeline(v1: FastifyInstance, services: RouteServices, limits: RequestLimits): void {
+  const { clock, directory, cursorSecret } = services;
+  const { admission } = v1;
   disableSchemaCompilers(v1);
   const checkPage = makePageCheck(v1, cursorSecret);
   v1.decorateRequest('format', 'json');
+  v1.decorateRequest('permitHolder', null);
   v1.decorateRequest('countMore', async function (this: FastifyRequest, reply, units) {
     const { partner } = callerOf(this);
     reply.headers(limitHeaders(partner, limits, await limits.countMore(partner, units)));
   });
   v1.addHook('onRequest', async (request, reply) => {
     reply.headers({ [REQUEST_ID_HEADER]: request.id, ...PARTNER_HEADERS });
-    request.caller = await authenticate(request, parts); // 401, or 429 after many
+    request.caller = await authenticate(request, directory, limits); // 401, or 429 after many
     const { expiry } = request.caller;
     if (expiry !== null && clock() >= expiry.warnFromMs) reply.header('x-key-expires-at', expiry.expiresAt);
     await countRequest(request, reply, limits); // 429
@@ -121,7 +115,10 @@ export function addPartnerPipeline(v1: FastifyInstance, parts: PartnerPipelinePa
     checkPermission(request); // 403
     await scheduler.turn(request.partner.id);
   });
-  leaveWhenSent(v1, admission);
+  v1.addHook('onSend', (request, _reply, _payload, done) => {
+    admission.leave(request);
+    done();
+  });
   v1.setNotFoundHandler(throwUnknownPath);
 }
 
@@ -147,16 +144,14 @@ function disableSchemaCompilers(scope: FastifyInstance): void {
  * Resolves the API key of every request to its partner, even if the path does not exist. After `FAILURES_PER_MINUTE`
  * failures from one address in a minute, further failures from it get 429. Requests with a valid key are unaffected.
  */
-async function authenticate(request: FastifyRequest, { directory, limits, admission }: PartnerPipelineParts) {
+async function authenticate(request: FastifyRequest, directory: PartnerDirectory, limits: RequestLimits) {
   const key = readBearerKey(request.raw.rawHeaders);
   let caller = key === null ? null : directory.findCachedKey(key);
   if (key !== null && caller === null) {
-    admission.beginLookUp();
-    try {
-      caller = await directory.findByKey(key);
-    } finally {
-      admission.endLookUp();
-    }
+    const { admission } = request.server;
+    admission.enter(request, NOBODY_YET);
+    caller = await directory.findByKey(key);
+    admission.leave(request);
   }
   if (caller !== null) return caller;
   const { isExceeded, resetSeconds } = await limits.countFailure(request.ip);

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { throttleWarning } from '../../throttle-warning.ts';
 import { overloaded } from '../response/errors.ts';
@@ -10,7 +10,7 @@ import { overloaded } from '../response/errors.ts';
 const MAX_IN_FLIGHT = 256;
 
 /** Holds the permits of requests whose key is still being looked up. */
-const NOBODY_YET = 0;
+export const NOBODY_YET = 0;
 
 /** An overload is logged when it begins, then at this interval while it lasts. */
 const LOG_INTERVAL_MS = 10_000;
@@ -20,7 +20,7 @@ declare module 'fastify' {
     admission: Admission;
   }
   interface FastifyRequest {
-    /** The id of the partner whose permit this request holds; null if it holds none. */
+    /** The id of the partner whose permit this request holds, or `NOBODY_YET`; null if it holds none. */
     permitHolder: number | null;
   }
 }
@@ -55,39 +55,16 @@ export class Admission {
     this.#warn();
   }
 
-  /** @throws ApiError 429 if no permit is left for key lookups. */
-  beginLookUp(): void {
-    this.#acquire(NOBODY_YET);
-  }
-
-  endLookUp(): void {
-    this.#permits.release(NOBODY_YET);
-  }
-
-  /** @throws ApiError 429 if no permit is left for the request's partner. */
-  enter(request: FastifyRequest): void {
-    const { id } = request.partner;
-    this.#acquire(id);
-    request.permitHolder = id;
+  /** @throws ApiError 429 if no permit is left for the holder. */
+  enter(request: FastifyRequest, holder = request.partner.id): void {
+    if (!this.#permits.acquire(holder)) throw overloaded();
+    request.permitHolder = holder;
   }
 
   leave(request: FastifyRequest): void {
     if (request.permitHolder !== null) this.#permits.release(request.permitHolder);
     request.permitHolder = null;
   }
-
-  #acquire(who: number): void {
-    if (!this.#permits.acquire(who)) throw overloaded();
-  }
-}
-
-/** Returns each request's permit when its response is produced. */
-export function leaveWhenSent(app: FastifyInstance, admission: Admission): void {
-  app.decorateRequest('permitHolder', null);
-  app.addHook('onSend', (request, _reply, _payload, done) => {
-    admission.leave(request);
-    done();
-  });
 }
 
 /**
