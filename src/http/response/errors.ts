@@ -99,17 +99,15 @@ export function validationFailed(message: string, reason?: string): ApiError {
 }
 
 /** 429, with the number of whole seconds after which to retry. */
-class TooManyRequests extends ApiError {
-  constructor(message: string, retrySeconds: number, key?: LoggedKey) {
-    super(429, 'rate_limited', message, { 'Retry-After': String(retrySeconds) }, { ...key });
-  }
+function tooManyRequests(message: string, retrySeconds: number, key?: LoggedKey): ApiError {
+  return new ApiError(429, 'rate_limited', message, { 'Retry-After': String(retrySeconds) }, { ...key });
 }
 
 const inSeconds = (seconds: number): string => `in ${seconds} s (see the Retry-After header).`;
 
 /** 429: the partner has exceeded its limit. */
 export function rateLimited(retrySeconds: number): ApiError {
-  return new TooManyRequests(`Too many requests. Try again ${inSeconds(retrySeconds)}`, retrySeconds);
+  return tooManyRequests(`Too many requests. Try again ${inSeconds(retrySeconds)}`, retrySeconds);
 }
 
 /** 429 for an address that sent too many requests without a valid key; requests with a valid key are not affected. */
@@ -117,28 +115,25 @@ export function tooManyFailures(retrySeconds: number, key: LoggedKey): ApiError 
   const message =
     'Too many requests without a valid API key from this address. Requests with a valid key still work. Correct the ' +
     `key, or try again ${inSeconds(retrySeconds)}`;
-  return new TooManyRequests(message, retrySeconds, key);
+  return tooManyRequests(message, retrySeconds, key);
 }
 
-/** A separate class so that overloads can be counted. */
-class OverloadedError extends TooManyRequests {}
-
 /** 429: the process is overloaded by all partners together. The API has no 503. */
-export function overloaded(): OverloadedError {
+export function overloaded(): ApiError {
   const message = `The service is overloaded. Try again ${inSeconds(OVERLOAD_RETRY_SECONDS)} Your own limit is in the RateLimit header.`;
-  return new OverloadedError(message, OVERLOAD_RETRY_SECONDS);
+  return tooManyRequests(message, OVERLOAD_RETRY_SECONDS);
 }
 
 /** 429: the partner has as many streams open in this process as it can have. */
 export function tooManyStreams(open: number): ApiError {
   const message = `Your ${open} other streams must end first. Try again ${inSeconds(STREAM_RETRY_SECONDS)}`;
-  return new TooManyRequests(message, STREAM_RETRY_SECONDS);
+  return tooManyRequests(message, STREAM_RETRY_SECONDS);
 }
 
 /** Sends an error in the envelope. Causes that are not for the partner are only logged, under the request ID. */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const apiError = toApiError(error);
-  if (apiError instanceof OverloadedError) request.server.admission.countRefusal();
+  if (error instanceof DatabaseBusyError) request.server.admission.countRefusal();
   if (apiError.status >= 500) request.log.error({ requestId: request.id, err: error }, 'the request failed');
   else request.refusal = apiError;
   void reply

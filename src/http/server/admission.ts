@@ -49,7 +49,7 @@ export class Admission {
     return this.#refused;
   }
 
-  /** Call for each request refused for overload, whether here or elsewhere. */
+  /** Call for each request refused for overload elsewhere, too. */
   countRefusal(): void {
     this.#refused += 1;
     this.#warn();
@@ -57,7 +57,10 @@ export class Admission {
 
   /** @throws ApiError 429 if no permit is left for the holder. */
   enter(request: FastifyRequest, holder = request.partner.id): void {
-    if (!this.#permits.acquire(holder)) throw overloaded();
+    if (!this.#permits.acquire(holder)) {
+      this.countRefusal();
+      throw overloaded();
+    }
     request.permitHolder = holder;
   }
 
