@@ -69,7 +69,7 @@ export async function registerPortal(
   if (!existsSync(`${SITE}/index.html`)) {
     app.log.warn({ path: SITE }, 'the documentation site is not built: run npm run portal');
     for (const path of ['/', DOCS_PATH, `${DOCS_PATH}/*`]) {
-      app.get(path, { schema: { hide: true } }, (_request, reply) => reply.code(404).type(TEXT_TYPE).send(NOT_BUILT));
+      app.get(path, (_request, reply) => reply.code(404).type(TEXT_TYPE).send(NOT_BUILT));
     }
     return;
   }
@@ -91,8 +91,7 @@ export async function registerPortal(
   });
   for (const file of readdirSync(SITE, { recursive: true, encoding: 'utf8' })) {
     if (file.endsWith('index.html')) registerPage(app, file, publicUrl);
-    if (/\.(md|txt|py)$/.test(file))
-      app.get(`${DOCS_PATH}/${file}`, { schema: { hide: true } }, textSender(file, publicUrl));
+    if (/\.(md|txt|py)$/.test(file)) app.get(`${DOCS_PATH}/${file}`, textSender(file, publicUrl));
   }
   // Paths used by people who know only the host name, or who trim a guide's URL.
   for (const path of ['/', `${DOCS_PATH}/guides`, `${DOCS_PATH}/guides/`]) redirect(app, path, DOCS_PATH);
@@ -100,7 +99,7 @@ export async function registerPortal(
   redirect(app, `${DOCS_PATH}.md`, `${DOCS_PATH}/index.md`);
   for (const name of ['llms.txt', 'llms-full.txt']) redirect(app, `/${name}`, `${DOCS_PATH}/${name}`);
   // Only a demo accepts its published key, so that only a demo shows it.
-  app.get(`${DOCS_PATH}/service.json`, { schema: { hide: true } }, async () => ({
+  app.get(`${DOCS_PATH}/service.json`, async () => ({
     demo_key: (await directory.findByKey(DEMO_KEY)) === null ? null : DEMO_KEY,
   }));
   addNotFoundPage(app, readFileSync(`${SITE}/404.html`, 'utf8'));
@@ -113,7 +112,7 @@ function registerPage(app: FastifyInstance, file: string, publicUrl: string | nu
   const policy = renderPolicy(below === 'reference' ? REFERENCE_POLICY : POLICY);
   const markdown = `${below === '.' ? 'index' : below}.md`;
   const sendMarkdown = existsSync(`${SITE}/${markdown}`) ? textSender(markdown, publicUrl) : null;
-  app.get(path, { schema: { hide: true } }, (request, reply) => {
+  app.get(path, (request, reply) => {
     if (sendMarkdown !== null) reply.header('vary', 'Accept, Accept-Encoding');
     const type = preferredType(request.headers.accept ?? '*/*', ['text/html', 'text/markdown']);
     if (type === 'text/markdown' && sendMarkdown !== null) return sendMarkdown(request, reply);
@@ -140,7 +139,7 @@ function originOf({ protocol, host }: FastifyRequest): string {
 }
 
 function redirect(app: FastifyInstance, from: string, to: string): void {
-  app.get(from, { schema: { hide: true } }, (_request, reply) => reply.redirect(to, 302));
+  app.get(from, (_request, reply) => reply.redirect(to, 302));
 }
 
 function renderPolicy(policy: Readonly<Record<string, string>>): string {

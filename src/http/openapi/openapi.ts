@@ -93,6 +93,7 @@ export async function addOpenApi(app: FastifyInstance, config: Config): Promise<
   for (const [decorator, { openapi, license }] of Object.entries(VERSIONS)) {
     await app.register(swagger, {
       decorator: decorator as 'swagger',
+      hideUntagged: true,
       openapi: {
         openapi,
         info: { ...INFO, license, contact: contactOf(config) },
@@ -129,7 +130,7 @@ export function registerOpenApi(app: FastifyInstance): void {
 /** Renders the document on the first request and compresses it once: routes without a key must cost nothing. */
 function registerDocument(app: FastifyInstance, path: string, make: () => object): void {
   let text: EncodedText | undefined;
-  app.get(path, { schema: { hide: true } }, async (request, reply) => {
+  app.get(path, async (request, reply) => {
     text ??= new EncodedText(JSON.stringify(make()));
     return sendText(request, reply.header('cache-control', 'no-cache'), text, JSON_TYPE);
   });
