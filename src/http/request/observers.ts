@@ -1,51 +1,41 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
-import type { Partner } from '../../access/scope.ts';
-import type { ApiError } from '../response/errors.ts';
 
 /** A finished request. */
-export interface ObservedRequest {
-  readonly id: string;
-  /** Of the trace that the client or a proxy named; null if none did. */
-  readonly traceId: string | null;
-  readonly method: string;
-  readonly route: string | null;
-  readonly durationMs: number;
-  readonly partner: Partner | null;
-  /** The key's public ID; null if no key was accepted. */
-  readonly keyId: string | null;
-  /** Null if the client disconnected before it received the whole response. */
-  readonly status: number | null;
-  /** Number of records in the response; a 304 has none. */
-  readonly rows: number;
-  /** The 4xx that the request was refused with. */
-  readonly refusal: ApiError | null;
-}
+export type ObservedRequest = ReturnType<typeof observedRequest>;
 
 /** Called for each finished request. Must be fast and must not throw. */
 export type RequestObserver = (request: ObservedRequest) => void;
 
 /** Notifies the observers once the response is sent or its connection is closed. */
 export function observeWhenClosed(observers: readonly RequestObserver[], request: FastifyRequest, reply: FastifyReply) {
-  const { raw: response } = reply;
-  response.on('close', () => {
-    const { id, headers, method, caller, sentRows, refusal } = request;
-    const status = response.writableFinished ? response.statusCode : null;
-    const observed = {
-      id,
-      traceId: parseTraceId(headers['traceparent']),
-      method,
-      route: request.routeOptions.url ?? null,
-      durationMs: reply.elapsedTime,
-      partner: caller?.partner ?? null,
-      keyId: caller?.keyId ?? null,
-      status,
-      rows: status === 200 ? sentRows : 0,
-      refusal,
-    };
+  reply.raw.on('close', () => {
+    const observed = observedRequest(request, reply);
     for (const observe of observers) observe(observed);
   });
+}
+
+function observedRequest(request: FastifyRequest, { raw: response, elapsedTime: durationMs }: FastifyReply) {
+  const { id, headers, method, caller, routeOptions, sentRows, refusal } = request;
+  const status = response.writableFinished ? response.statusCode : null;
+  return {
+    id,
+    /** Of the trace that the client or a proxy named; null if none did. */
+    traceId: parseTraceId(headers['traceparent']),
+    method,
+    route: routeOptions.url ?? null,
+    durationMs,
+    partner: caller?.partner ?? null,
+    /** The key's public ID; null if no key was accepted. */
+    keyId: caller?.keyId ?? null,
+    /** Null if the client disconnected before it received the whole response. */
+    status,
+    /** Number of records in the response; a 304 has none. */
+    rows: status === 200 ? sentRows : 0,
+    /** The 4xx that the request was refused with. */
+    refusal,
+  };
 }
 
 /** https://www.w3.org/TR/trace-context/#traceparent-header, in any version whose header begins like version 00. */
