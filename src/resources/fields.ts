@@ -50,7 +50,7 @@ export interface Field<T = unknown, Name extends string = string> {
 /** The fields of a record by their served names, in the order of both formats. */
 export type Fields = Readonly<Record<string, Field>>;
 
-/** A completed record with these fields, in the import format. `updated_at` is not part of it. */
+/** A validated record with these fields, in the import format: all are present, without `updated_at`. */
 export type RecordOf<F extends Fields> = { [K in keyof F as RecordKey<K, F[K]>]: CompletedOf<F[K]> };
 
 type CompletedOf<F extends Field> = F extends Field<infer T> ? T : never;

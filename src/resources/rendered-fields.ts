@@ -4,25 +4,19 @@ import type { Field, Fields, RecordOf } from './fields.ts';
 /** Returns the rendered JSON of a record that others embed. */
 export type TextOf = (kind: Kind, key: string) => string;
 
-/** The part of a record that is rendered together: all of it, the fields of lists, or those that only the detail has. */
-type Part = 'all' | 'list' | 'detail only';
-
 /**
  * Creates the function that renders the stored fields of a record as members of a JSON object, without braces: the
  * `added` fields follow when it is read.
+ *
+ * @param part those that lists have, or those that only the detail has.
  */
 export function fieldRenderer<F extends Fields>(
   fields: F,
-  part: Part = 'all',
+  part: 'list' | 'detail only' = 'list',
 ): (record: RecordOf<F>, textOf?: TextOf) => string {
-  const rendered = storedFields(fields).filter(
-    ([, { isOfDetail = false }]) => part === 'all' || isOfDetail === (part === 'detail only'),
-  );
-  const members = rendered.map(([name, { importedAs: key = name, embeds }]) => ({
-    key,
-    embeds,
-    beginning: `"${name}":`,
-  }));
+  const members = storedFields(fields)
+    .filter(([, { isOfDetail = false }]) => isOfDetail === (part === 'detail only'))
+    .map(([name, { importedAs: key = name, embeds }]) => ({ key, embeds, beginning: `"${name}":` }));
   return (record, textOf) => {
     const values = record as Readonly<Record<string, unknown>>;
     let text = '';

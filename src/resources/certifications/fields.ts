@@ -51,7 +51,6 @@ export const certificationFields = {
   ),
 };
 
-/** Validated and completed: every field is present. */
 export type CertificationRecord = RecordOf<typeof certificationFields>;
 
 export const certification = objectSchema(servedProperties(certificationFields), {

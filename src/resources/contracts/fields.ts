@@ -45,7 +45,6 @@ export const contractFields = {
   updated_at: updatedAt('When anything in this record last changed, including names and suppliers.'),
 };
 
-/** Validated and completed: every field is present, timestamps are normalized. */
 export type ContractRecord = RecordOf<typeof contractFields>;
 
 export const contract = objectSchema(servedProperties(contractFields), {

@@ -7,7 +7,6 @@ export const namedFields = {
   name: filledText('The name, for people.', 'City of Pittsburgh'),
 };
 
-/** Validated and completed. */
 export type NamedRecord = RecordOf<typeof namedFields>;
 
 /** A reference list's record, also embedded in others. A schema's `$id` is its name in the OpenAPI document. */

@@ -137,7 +137,6 @@ export const solicitationFields = {
   questions: ofDetail(list(question, 'Published questions and their answers.')),
 };
 
-/** Validated and completed: every field is present, timestamps are normalized. */
 export type SolicitationRecord = RecordOf<typeof solicitationFields>;
 
 export const solicitation = objectSchema(servedProperties(solicitationFields, 'list'), {
@@ -152,8 +151,6 @@ export const solicitationDetail = objectSchema(servedProperties(solicitationFiel
 
 export const detailItems = [nigpCode, document, requestedItem, notice, question].map(({ schema }) => schema);
 
-/** Renders the list item. */
 export const renderSolicitation = fieldRenderer(solicitationFields, 'list');
 
-/** Renders what the detail adds to the list item. */
 export const renderSolicitationDetail = fieldRenderer(solicitationFields, 'detail only');
