@@ -14,16 +14,15 @@ import type { RouteServices } from '../services.ts';
 interface RecordRoutes {
   readonly kind: IndexedKind;
   readonly schema: RecordSchema;
-  readonly detailSchema: RecordSchema;
+  /** If the detail has more fields. */
+  readonly detailSchema?: RecordSchema;
   readonly filters: Filters<IndexQuery, Condition>;
   readonly listed: ListedRecords;
-  readonly descriptions: {
-    readonly list: string;
-    readonly detail: string;
-    /** The end of the sentence on the `id` in the path, if that accepts another identifier too. */
-    readonly orId?: string;
-    readonly countSince?: string;
-  };
+  /** Descriptions of the list, the detail, and the end of those of the `id` in the path and of the count. */
+  readonly list: string;
+  readonly detail: string;
+  readonly orId?: string;
+  readonly countSince?: string;
   /** Finds a detail by the text in its path. */
   readonly find: (snapshot: Snapshot, id: string) => RecordQuery;
 }
@@ -33,9 +32,8 @@ export function registerRecords(
   v1: FastifyInstance,
   services: RouteServices,
   index: RecordIndex,
-  { kind, schema, detailSchema, filters, listed, descriptions, find }: RecordRoutes,
+  { kind, schema, detailSchema = schema, filters, listed, list, detail, orId = '', countSince = '', find }: RecordRoutes,
 ): void {
-  const { list, detail, orId = '', countSince = '' } = descriptions;
   const plural = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
   const singular = plural.slice(0, -1);
   const tags = [plural];

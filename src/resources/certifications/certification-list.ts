@@ -72,9 +72,7 @@ export class CertificationList {
     const rows = await snapshot.run(readCertifications);
     const tokenizer = new Tokenizer();
     const all = rows
-      .map(({ abbreviation, name, type }) => ({
-        ...{ abbreviation, name, type, termText: tokenizer.termText([name, abbreviation]) },
-      }))
+      .map((row) => ({ ...row, termText: tokenizer.termText([row.name, row.abbreviation]) }))
       .sort((one, other) => compareBytewise(one.abbreviation, other.abbreviation));
     // Later entries win: an exact spelling over a lower-cased one, and then an abbreviation over a name.
     const byName = new Map([

@@ -4,9 +4,8 @@ import { idsParameter } from '../../http/request/parameters.ts';
 import type { RecordIndex } from '../../index/record-index.ts';
 import { indexed, updatedSince, withAny, words } from '../../paging/pages.ts';
 import type { RouteServices } from '../../services.ts';
-import { findRecord } from '../find-record.ts';
+import { findRecord, withUpdatedAt } from '../find-record.ts';
 import { registerRecords } from '../register-records.ts';
-import { withUpdatedAt } from '../served-json.ts';
 import { contract } from './fields.ts';
 
 export const contractFilters = {
@@ -24,14 +23,11 @@ export function registerContracts(v1: FastifyInstance, services: RouteServices, 
   registerRecords(v1, services, index, {
     kind: 'contracts',
     schema: contract,
-    detailSchema: contract,
     filters: contractFilters,
     listed: listedContracts,
-    descriptions: {
-      list: 'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
-      detail: 'One contract, with all of its suppliers and city services.',
-      countSince: ' Since 1.3.0.',
-    },
+    list: 'Searches cooperative purchasing contracts by keyword, lead entity, coop, supplier or city service.',
+    detail: 'One contract, with all of its suppliers and city services.',
+    countSince: ' Since 1.3.0.',
     find: (snapshot, id) => findRecord(snapshot, 'contracts', listedContracts, id),
   });
 }

@@ -1,7 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { sql, type RawBuilder, type SqlBool } from 'kysely';
-import type { Scope } from '../../access/scope.ts';
-import type { Engine } from '../../database/database.ts';
+import type { Snapshot } from '../../access/snapshot.ts';
 import { parameter } from '../../database/statement.ts';
 import { anyOfParameter, booleanParameter, idsParameter, nigpParameter } from '../../http/request/parameters.ts';
 import { areOpen } from '../../index/conditions.ts';
@@ -17,9 +16,8 @@ import {
 } from '../../paging/pages.ts';
 import type { RecordQuery } from '../../paging/send.ts';
 import type { RouteServices } from '../../services.ts';
-import { findRecord } from '../find-record.ts';
+import { findRecord, withUpdatedAt } from '../find-record.ts';
 import { registerRecords } from '../register-records.ts';
-import { withUpdatedAt } from '../served-json.ts';
 import { detailItems, solicitation, solicitationDetail, solicitationStatus } from './fields.ts';
 
 const NOT_OPEN = solicitationStatus.enum.filter((status) => status !== 'open');
@@ -67,13 +65,11 @@ export function registerSolicitations(v1: FastifyInstance, services: RouteServic
     detailSchema: solicitationDetail,
     filters: solicitationFilters,
     listed: listedSolicitations,
-    descriptions: {
-      list:
-        'Open and historic solicitations of the lead entities in your scope, ordered by id, without drafts. Restrict ' +
-        'to a window of deadlines with `closing_after` and `closing_before`.',
-      detail: 'One solicitation with its documents, requested items, notices and questions.',
-      orId: ', or its numeric `ref`',
-    },
+    list:
+      'Open and historic solicitations of the lead entities in your scope, ordered by id, without drafts. Restrict to ' +
+      'a window of deadlines with `closing_after` and `closing_before`.',
+    detail: 'One solicitation with its documents, requested items, notices and questions.',
+    orId: ', or its numeric `ref`',
     find: findSolicitation,
   });
   for (const schema of [solicitationDetail, ...detailItems]) v1.addSchema(schema);
@@ -111,7 +107,7 @@ export const detailedSolicitations: ListedRecords = {
  * Finds a solicitation by ID or `ref` within the scope. An ID always has a character that is not a digit, so the two
  * cannot be confused; a `ref` has a single spelling, without leading zeros.
  */
-export function findSolicitation(shown: { engine: Engine; scope: Scope }, idOrRef: string): RecordQuery {
+export function findSolicitation(shown: Pick<Snapshot, 'engine' | 'scope'>, idOrRef: string): RecordQuery {
   const isRef = REF.test(idOrRef);
   const id = isRef ? Number(idOrRef) : idOrRef;
   return findRecord(shown, 'solicitations', detailedSolicitations, id, isRef ? 'ref' : 'id');

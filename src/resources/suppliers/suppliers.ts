@@ -6,9 +6,8 @@ import type { RecordIndex } from '../../index/record-index.ts';
 import { indexed, type ListedRecords, updatedSince, withAny, words, type IndexFilter } from '../../paging/pages.ts';
 import type { RouteServices } from '../../services.ts';
 import type { CertificationList } from '../certifications/certification-list.ts';
-import { findRecord } from '../find-record.ts';
+import { findRecord, withUpdatedAt } from '../find-record.ts';
 import { registerRecords } from '../register-records.ts';
-import { withUpdatedAt } from '../served-json.ts';
 import { embeddedSupplier, supplier } from './fields.ts';
 
 /** Suppliers that hold all certifications of a list, by their names in the same catalog. */
@@ -44,14 +43,11 @@ export function registerSuppliers(
   registerRecords(v1, services, index, {
     kind: 'suppliers',
     schema: supplier,
-    detailSchema: supplier,
     filters: supplierFilters(certifications),
     listed: listedSuppliers,
-    descriptions: {
-      list: 'Searches suppliers by keyword, state, certification or city service.',
-      detail: 'One supplier, with all of its certifications.',
-      countSince: ' Since 1.3.0.',
-    },
+    list: 'Searches suppliers by keyword, state, certification or city service.',
+    detail: 'One supplier, with all of its certifications.',
+    countSince: ' Since 1.3.0.',
     find: (snapshot, id) => findRecord(snapshot, 'suppliers', detailedSuppliers, id),
   });
 }
