@@ -17,10 +17,6 @@ export class RequestLimits {
     this.#rateLimiter = rateLimiter;
   }
 
-  get windowSeconds(): number {
-    return this.#rateLimiter.windowSeconds;
-  }
-
   /** Requests over the partner's limit, by partner name. */
   get limitedRequests(): ReadonlyMap<string, number> {
     return this.#limited;
@@ -43,6 +39,14 @@ export class RequestLimits {
     return this.#rateLimiter.count(`partner:${id}`, requestsPerMinute, units);
   }
 
+  /** The headers after counting a request (draft-ietf-httpapi-ratelimit-headers-10). */
+  headersFor({ requestsPerMinute }: CountedPartner, { remaining, resetSeconds }: RateLimitResult) {
+    return {
+      'ratelimit-policy': `"partner";q=${requestsPerMinute};w=${this.#rateLimiter.windowSeconds}`,
+      ratelimit: `"partner";r=${remaining};t=${resetSeconds}`,
+    };
+  }
+
   /** Counts one failed authentication from an address, IPv6 by /64 network. */
   async countFailure(address: string): Promise<RateLimitResult> {
     const result = await this.#rateLimiter.count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE);
@@ -60,18 +64,6 @@ export function networkOf(address: string): string {
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const groups = parsed.parts.slice(0, NETWORK_GROUPS);
   return `${groups.map((group) => group.toString(16)).join(':')}::/64`;
-}
-
-/** The rate limit headers after a request (draft-ietf-httpapi-ratelimit-headers-10). */
-export function limitHeaders(
-  { requestsPerMinute }: Pick<Partner, 'requestsPerMinute'>,
-  { windowSeconds }: Pick<RequestLimits, 'windowSeconds'>,
-  { remaining, resetSeconds }: RateLimitResult,
-): Readonly<Record<string, string>> {
-  return {
-    'ratelimit-policy': `"partner";q=${requestsPerMinute};w=${windowSeconds}`,
-    ratelimit: `"partner";r=${remaining};t=${resetSeconds}`,
-  };
 }
 
 /** Failed authentications per minute and address; further failures get 429. */

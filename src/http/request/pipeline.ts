@@ -3,7 +3,7 @@ import type { FoundPartner, PartnerDirectory } from '../../access/partner-direct
 import type { Partner } from '../../access/scope.ts';
 import type { Kind } from '../../kinds.ts';
 import { scheduler } from '../../fair-scheduler.ts';
-import { limitHeaders, type RequestLimits } from '../../rate-limiting/request-limits.ts';
+import type { RequestLimits } from '../../rate-limiting/request-limits.ts';
 import type { RouteServices } from '../../services.ts';
 import {
   forbidden,
@@ -85,7 +85,7 @@ export function addPartnerPipeline(v1: FastifyInstance, services: RouteServices,
   v1.decorateRequest('permitHolder', null);
   v1.decorateRequest('countMore', async function (this: FastifyRequest, reply, units) {
     const { partner } = callerOf(this);
-    reply.headers(limitHeaders(partner, limits, await limits.countMore(partner, units)));
+    reply.headers(limits.headersFor(partner, await limits.countMore(partner, units)));
   });
   v1.addHook('onRequest', async (request, reply) => {
     reply.headers({ [REQUEST_ID_HEADER]: request.id, ...PARTNER_HEADERS });
@@ -162,7 +162,7 @@ async function authenticate(request: FastifyRequest, directory: PartnerDirectory
 async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, limits: RequestLimits): Promise<void> {
   const limitResult = await limits.countRequest(partner);
   // Before the refusal: a 429 has these headers too.
-  reply.headers(limitHeaders(partner, limits, limitResult));
+  reply.headers(limits.headersFor(partner, limitResult));
   if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
 }
 
