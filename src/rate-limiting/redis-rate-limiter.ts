@@ -52,7 +52,8 @@ export class RedisRateLimiter implements RateLimiter {
   /** Why the connection is lost; failed commands only report that it is. */
   #lastError: unknown = null;
   #isShared: boolean | null = null;
-  #fallbacks = 0;
+  /** How often this process fell back to counting by itself. */
+  fallbacks = 0;
   #failedAtMs = -Infinity;
   #isClosed = false;
   #timer: NodeJS.Timeout | undefined;
@@ -86,10 +87,6 @@ export class RedisRateLimiter implements RateLimiter {
   /** Whether requests are currently counted for all processes together. */
   get isShared(): boolean {
     return this.#isShared === true && this.#redis.status === 'ready';
-  }
-
-  get fallbacks(): number {
-    return this.#fallbacks;
   }
 
   /** Closes the connection. From now on this process counts on its own, and nothing is logged. */
@@ -147,7 +144,7 @@ export class RedisRateLimiter implements RateLimiter {
     this.#probeLater();
     if (this.#isShared === false) return;
     this.#isShared = false;
-    this.#fallbacks += 1;
+    this.fallbacks += 1;
     const message = 'Redis does not count requests: this process counts by itself, up to the full limit';
     this.#options.logger.warn({ reason: reasonOf(this.#lastError ?? error, this.#options.redisUrl) }, message);
   }

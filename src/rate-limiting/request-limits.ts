@@ -9,28 +9,19 @@ type CountedPartner = Pick<Partner, 'id' | 'name' | 'requestsPerMinute'>;
 /** The limits on partners' requests and on failed authentications, with counts of what they refused. */
 export class RequestLimits {
   readonly #rateLimiter: RateLimiter;
-  readonly #limited = new Map<string, number>();
-  #failures = 0;
-  #limitedFailures = 0;
+  /** Requests over the partner's limit, by partner name. */
+  readonly limitedRequests = new Map<string, number>();
+  /** Failed authentications: `refused` got 401, `limited` got 429 after too many from one address. */
+  readonly failures = { refused: 0, limited: 0 };
 
   constructor(rateLimiter: RateLimiter) {
     this.#rateLimiter = rateLimiter;
   }
 
-  /** Requests over the partner's limit, by partner name. */
-  get limitedRequests(): ReadonlyMap<string, number> {
-    return this.#limited;
-  }
-
-  /** Failed authentications: `refused` got 401, `limited` got 429 after too many from one address. */
-  get failures(): { readonly refused: number; readonly limited: number } {
-    return { refused: this.#failures - this.#limitedFailures, limited: this.#limitedFailures };
-  }
-
   /** Counts one request of a partner, with any of its keys. */
   async countRequest({ id, name, requestsPerMinute }: CountedPartner): Promise<RateLimitResult> {
     const result = await this.#rateLimiter.count(`partner:${id}`, requestsPerMinute);
-    if (result.isExceeded) this.#limited.set(name, (this.#limited.get(name) ?? 0) + 1);
+    if (result.isExceeded) this.limitedRequests.set(name, (this.limitedRequests.get(name) ?? 0) + 1);
     return result;
   }
 
@@ -50,8 +41,7 @@ export class RequestLimits {
   /** Counts one failed authentication from an address, IPv6 by /64 network. */
   async countFailure(address: string): Promise<RateLimitResult> {
     const result = await this.#rateLimiter.count(`failures:${networkOf(address)}`, FAILURES_PER_MINUTE);
-    this.#failures += 1;
-    if (result.isExceeded) this.#limitedFailures += 1;
+    this.failures[result.isExceeded ? 'limited' : 'refused'] += 1;
     return result;
   }
 }

@@ -37,7 +37,7 @@ declare module 'fastify' {
 export class Admission {
   readonly #permits = new FairSemaphore<number>(MAX_IN_FLIGHT);
   readonly #warn: () => void;
-  #refused = 0;
+  refused = 0;
 
   constructor(logger: Pick<Logger, 'warn'>) {
     this.#warn = throttleWarning(LOG_INTERVAL_MS, (refused) =>
@@ -45,13 +45,9 @@ export class Admission {
     );
   }
 
-  get refused(): number {
-    return this.#refused;
-  }
-
   /** Call for each request refused for overload elsewhere, too. */
   countRefusal(): void {
-    this.#refused += 1;
+    this.refused += 1;
     this.#warn();
   }
 

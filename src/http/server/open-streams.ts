@@ -19,7 +19,7 @@ export class OpenStreams {
   readonly #logger: Pick<Logger, 'warn'>;
   readonly #unreadMs: number;
   readonly #open = new Map<FastifyRequest, ServerResponse>();
-  #cut = 0;
+  cutStreams = 0;
   /** Complete listings of changes, by reason. */
   readonly completeListings = new Map<string, number>();
 
@@ -27,10 +27,6 @@ export class OpenStreams {
   constructor(logger: Pick<Logger, 'warn'>, unreadMs: number) {
     this.#logger = logger;
     this.#unreadMs = unreadMs;
-  }
-
-  get cutStreams(): number {
-    return this.#cut;
   }
 
   has(response: ServerResponse): boolean {
@@ -60,7 +56,7 @@ export class OpenStreams {
     const response = this.#open.get(request);
     if (response === undefined) return;
     this.#open.delete(request);
-    this.#cut += 1;
+    this.cutStreams += 1;
     this.#logger.warn({ requestId: request.id, partner: request.partner.name, ...reason }, 'stream cut');
     // Without a socket, it waits for an earlier response on its connection, and has sent nothing.
     if (response.socket === null) response.destroy();
