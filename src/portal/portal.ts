@@ -14,10 +14,7 @@ export const DOCS_PATH = '/docs';
 /** The built site: see `portal/README.md`. */
 const SITE = fileURLToPath(new URL('../../portal/dist', import.meta.url));
 
-/**
- * Allows only resources from the service itself, and no inline scripts or styles, so injected markup can neither run
- * nor restyle anything. The search is WebAssembly; style sheets contain their icons as `data:` URLs.
- */
+/** Only the service's own resources, and nothing inline. The search is WebAssembly; style sheets contain icons. */
 const POLICY = {
   'default-src': "'none'",
   'script-src': "'self' 'wasm-unsafe-eval'",
@@ -56,11 +53,7 @@ const NOT_BUILT = `The documentation site is not built in this installation, and
 and restart the service. The OpenAPI document is at /openapi.json.
 `;
 
-/**
- * `/docs`: documentation and explorer for partners' developers. Needs no key, and no other server.
- *
- * @param publicUrl the address that partners use; null for that of each request.
- */
+/** `/docs`, for partners' developers, without a key. Texts name the address of each request if `publicUrl` is null. */
 export async function registerPortal(
   app: FastifyInstance,
   directory: PartnerDirectory,
@@ -148,10 +141,7 @@ function renderPolicy(policy: Readonly<Record<string, string>>): string {
     .join('; ');
 }
 
-/**
- * Browsers that follow a broken link get a page with navigation; programs get the error as JSON. So the response to any
- * missing path varies by `Accept`.
- */
+/** If a path is missing, browsers get a page with navigation, and programs the error as JSON. */
 function addNotFoundPage(pages: FastifyInstance, html: string): void {
   const policy = renderPolicy(POLICY);
   pages.addHook('onSend', (request, reply, payload, done) => {

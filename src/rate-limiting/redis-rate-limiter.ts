@@ -157,12 +157,11 @@ const SILENCE_MS = 1_000;
 const RECONNECT_MS = { min: 150, max: 400 };
 
 /**
- * Opens a connection that reconnects forever. A command that cannot be sent immediately fails, and so does one without
- * a response when the connection is lost: resending it would count a request twice.
+ * Opens a connection that reconnects forever. Commands fail if they cannot be sent immediately, or have no response
+ * when the connection is lost: resending one would count a request twice. The caller must listen for 'error', expose
+ * its errors only through `reasonOf`, and disconnect in the end.
  *
  * With `redis+sentinel://HOST,HOST:PORT/NAME`, Sentinel on these hosts names the primary.
- *
- * The caller must listen for 'error', must expose its errors only through `reasonOf`, and must disconnect in the end.
  */
 export function openRedis(redisUrl: string, commandTimeoutMs: number): Redis {
   const { protocol, hostname, port, username, password, pathname } = new URL(redisUrl);
@@ -218,10 +217,8 @@ export function reasonOf(error: unknown, redisUrl: string): string {
 }
 
 /**
- * The prefix of all our Redis keys: `pds:` and a token shared by all processes of one installation and by no other.
- * Partner IDs start at 1 in each installation, so two installations on one Redis would otherwise count each other's
- * requests. The token is an HMAC of the environment with the cursor secret, which it does not reveal. The environment
- * is included because a test installation is often a copy of production, secret included.
+ * The prefix of all Redis keys of one installation: partners have the IDs from 1 in each. It has an HMAC with the cursor
+ * secret, which it does not reveal, of the environment, since a test installation is often a copy of production.
  */
 export function redisNamespace(cursorSecret: Buffer, environment: Environment): string {
   const token = createHmac('sha256', cursorSecret).update(`redis ${environment}`).digest('base64url');

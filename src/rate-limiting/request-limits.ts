@@ -69,19 +69,13 @@ export interface RateLimitResult {
   readonly resetSeconds: number;
 }
 
-/**
- * Counts requests by key, in fixed windows that begin with the first request of the key. Exceeded requests count too.
- *
- * `InMemoryRateLimiter` is for a single process, `RedisRateLimiter` for any number of processes and hosts. `count` never
- * fails.
- */
+/** Counts requests by key, in fixed windows that begin with the first request of the key. Never fails. */
 export interface RateLimiter {
   readonly windowSeconds: number;
   /**
-   * Counts one request. A result that is known in this process is returned synchronously.
+   * Counts one request as `units`, also an exceeding one. A result known in this process is returned synchronously.
    *
    * @param quota requests per window. Each partner has its own, and it can change within a window.
-   * @param units how many requests it counts as.
    */
   count(key: string, quota: number, units?: number): RateLimitResult | Promise<RateLimitResult>;
 }

@@ -216,10 +216,7 @@ export function updatedAt(description: string): Field<never, ''> {
   return added(TIMESTAMP, timestampSchema(description));
 }
 
-/**
- * The served fields of a detail, of lists or of a record in others, which has no added fields: the properties of a schema
- * in the OpenAPI document, from which the columns of CSV follow.
- */
+/** The properties of the schema of a detail, of a record in lists, or of one in others, which has no added fields. */
 export function servedProperties(fields: Fields, form: 'detail' | 'list' | 'embedded' = 'detail') {
   const isServed = ({ isOfDetail = false, isAdded = false }: Field): boolean =>
     form === 'detail' || (form === 'list' ? !isOfDetail : !isAdded);

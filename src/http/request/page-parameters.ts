@@ -164,10 +164,7 @@ export function nextLink({ originalUrl, routeOptions }: FastifyRequest, cursor: 
   return `<${routeOptions.url ?? ''}?${query.toString()}>; rel="next"`;
 }
 
-/**
- * Decodes a cursor; null if it was modified, truncated, issued for another endpoint, partner or filters, or is another
- * base64url spelling of the same bytes.
- */
+/** Decodes a cursor; null unless it was issued for this binding, in this spelling of its bytes as base64url. */
 export function decodeCursor(secret: Buffer, binding: CursorBinding, cursor: string): DecodedCursor | null {
   const bytes = Buffer.from(cursor, 'base64url');
   if (bytes.toString('base64url') !== cursor || bytes.length <= WATERMARK_BYTES + MAC_BYTES) return null;
@@ -200,10 +197,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * Makes the check of a list's page parameters and format, and that its cursor was issued to this partner by this list for
- * these filters; otherwise it throws ApiError 400.
- */
+/** Makes the check of a list's page parameters, format and cursor. It throws ApiError 400. */
 export function makePageCheck(v1: FastifyInstance, cursorSecret: Buffer): (request: FastifyRequest) => void {
   v1.decorateRequest('decodedCursor', null);
   v1.decorateRequest('cursorBinding', null);

@@ -8,18 +8,11 @@ import { decodeText, queryOf } from './request-head.ts';
 export interface Parameter<T> {
   /** For the OpenAPI document. Examples belong in its description: tools send the value of an `example` field. */
   readonly schema: Schema;
-  /**
-   * Parses the decoded text; undefined means that the parameter counts as not given.
-   *
-   * @throws InvalidParameter
-   */
+  /** Parses the decoded text; undefined if it counts as not given. Throws InvalidParameter. */
   readonly parse: (value: string) => T | undefined;
 }
 
-/**
- * A parameter that selects records. Its type requires conditions, so that none can be accepted, bound to the cursor,
- * and then ignored.
- */
+/** A parameter that selects records. Its type requires conditions, so that none can be accepted and then ignored. */
 export interface Filter<T, Query, Condition> extends Parameter<T> {
   /** The conditions that a value adds to a query; records must meet all of them. */
   conditions(value: T, query: Query): readonly Condition[] | Promise<readonly Condition[]>;

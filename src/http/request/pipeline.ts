@@ -140,10 +140,7 @@ function disableSchemaCompilers(scope: FastifyInstance): void {
   scope.setSerializerCompiler(() => (value) => JSON.stringify(value));
 }
 
-/**
- * Resolves the API key of every request to its partner, even if the path does not exist. After `FAILURES_PER_MINUTE`
- * failures from one address in a minute, further failures from it get 429. Requests with a valid key are unaffected.
- */
+/** Resolves the key of every request to its partner, also if the path does not exist. Throws 401, or 429 after many. */
 async function authenticate(request: FastifyRequest, directory: PartnerDirectory, limits: RequestLimits) {
   const key = readBearerKey(request.raw.rawHeaders);
   let caller = key === null ? null : directory.findCachedKey(key);

@@ -1,10 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
-/*
- * Parses a request's URL from the raw text that the client sent. The router and the framework's own query parser let
- * invalid input through: "%ZZ" in a query is left as is, and NULs and bytes that are not UTF-8 would reach the
- * database.
- */
+// URLs are parsed from the raw text: the router and the framework's query parser let "%ZZ" in a query, NULs, and bytes
+// that are not UTF-8 through.
 
 /** URLs that cannot be routed as they are go to this path, which is valid to the router but not a route. */
 const UNREADABLE = '/unreadable/';
@@ -62,18 +59,11 @@ export function isPartnerPath(path: string): boolean {
   return /^\/v1(?:[/?]|$)/.test(path);
 }
 
-/*
- * Node's parsed headers drop a repeated header or join its values. Code that must see repetitions reads the raw
- * headers: alternating names and values.
- */
+// Node's parsed headers drop a repeated header or join its values. Raw headers alternate names and values.
 
 const BEARER = /^bearer +([^ ]+)$/i;
 
-/**
- * Reads the bearer key from a request's only Authorization header: we must not guess which of two counts.
- *
- * @returns null if the header is missing, repeated, or uses another scheme.
- */
+/** The key of the only Authorization header; null if that is missing, repeated, or uses another scheme. */
 export function readBearerKey(rawHeaders: readonly string[]): string | null {
   const [value, second] = valuesOf(rawHeaders, 'authorization');
   if (value === undefined || second !== undefined) return null;
@@ -95,10 +85,7 @@ export function problemOfHead(request: IncomingMessage): string | null {
     : null;
 }
 
-/**
- * Whether the end of a request cannot be determined, so that its connection must be closed: Node's parser treats
- * everything that follows as an endless body (RFC 9112 section 6.3).
- */
+/** Whether Node takes all that follows a request for its endless body (RFC 9112 section 6.3). */
 export function hasUnknownEnd({ headers: { 'transfer-encoding': encoding } }: IncomingMessage): boolean {
   return encoding !== undefined && encoding.toLowerCase() !== 'chunked';
 }

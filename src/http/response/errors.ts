@@ -89,11 +89,7 @@ export function methodNotAllowed(): ApiError {
   return new ApiError(405, 'validation_failed', 'Only GET and HEAD are supported.', { Allow: ALLOWED_METHODS });
 }
 
-/**
- * 400: the request is invalid. The message says what is wrong, and what is accepted.
- *
- * @param reason what is logged instead of the first sentence of a message that quotes the client.
- */
+/** 400: the message says what is wrong, and what is accepted. If it quotes the client, `reason` is logged instead. */
 export function validationFailed(message: string, reason?: string): ApiError {
   return new ApiError(400, 'validation_failed', message, {}, reason === undefined ? {} : { reason });
 }

@@ -117,20 +117,14 @@ export const REQUEST_ID_HEADER = 'x-request-id';
 /** On every response: the browser must trust the declared content type and not sniff the body. */
 export const SECURITY_HEADERS = { 'x-content-type-options': 'nosniff' } as const;
 
-/**
- * On every response under /v1, also errors: without `Vary`, a cache could serve one partner's response to another. HSTS is
- * left to the proxy that terminates TLS.
- */
+/** Under /v1, also of errors: without `Vary`, a cache could mix up partners. HSTS is left to the proxy with TLS. */
 export const PARTNER_HEADERS = {
   ...SECURITY_HEADERS,
   vary: 'Authorization, Accept, Accept-Encoding',
   'cache-control': 'private, no-cache',
 };
 
-/**
- * On every response outside /v1, since a link can lead a browser there: nothing on them can execute or be framed, and no
- * referrer is sent. The pages under /docs relax the policy, and allow caches.
- */
+/** Outside /v1, where a link can lead a browser. The pages under /docs relax the policy, and allow caches. */
 export const PUBLIC_HEADERS = {
   ...SECURITY_HEADERS,
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",

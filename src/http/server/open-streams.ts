@@ -48,10 +48,7 @@ export class OpenStreams {
     });
   }
 
-  /**
-   * Cuts a stream, and logs why. Its connection is reset: many readers would take the regular end of a connection for
-   * the end of the list. Does nothing if the stream has ended.
-   */
+  /** Cuts an open stream, by a reset: many readers would take the regular end of a connection for that of the list. */
   cut(request: FastifyRequest, reason: Readonly<Record<string, unknown>>): void {
     const response = this.#open.get(request);
     if (response === undefined) return;

@@ -31,10 +31,7 @@ export const FRAMEWORK_OPTIONS = {
   return503OnClosing: false,
 } as const;
 
-/*
- * A client that sends slowly, or does not read, occupies a connection; Node's own limits are one and five minutes. A
- * legitimate request is one packet, and its response a few.
- */
+// A client that sends slowly, or does not read, occupies a connection. Node limits it to one and five minutes.
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
 const CONNECTIONS_CHECK_MS = 1_000;
@@ -70,10 +67,9 @@ export function createHttpServer(
 /** In milliseconds. Tests have shorter ones. */
 export const WAITS = {
   /**
-   * How long a finished response can wait to be read, and a stream of which nothing is read: this process holds the
-   * unread rest, on top of the megabytes that the operating system buffers per connection. Even a slow client that
-   * reads steadily has read a finished response long before. Of a stream, the system takes up to 1.5 MB at once, and
-   * nothing more until the client has read as much: one that reads less than 50 to 100 kB a second can be cut.
+   * How long a finished response can wait to be read, since the unread rest is in memory, and a stream of which nothing
+   * is read. Of a stream, the system takes up to 1.5 MB at once, and nothing more until the client has read as much: one
+   * that reads less than 50 to 100 kB a second can be cut.
    */
   unreadMs: 30_000,
   /** How long requests in flight can take after shutdown has begun: less than this process has (`closeAtEnd`). */
@@ -114,10 +110,7 @@ export class Connections extends Map<Socket, ServerResponse | null> {
     });
   }
 
-  /**
-   * Closes connections whose clients do not read; `OpenStreams` cuts streams. Node's own timeouts cover slow senders
-   * and fully idle connections only: a client that reads a byte now and then would hold its responses forever.
-   */
+  /** Closes connections whose clients do not read their response. Node's timeouts restart with each byte read. */
   #closeUnread(server: Server): void {
     const unreadSinceMs = new WeakMap<ServerResponse, number>();
     const timer = setInterval(() => {
@@ -136,19 +129,12 @@ export class Connections extends Map<Socket, ServerResponse | null> {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /**
-     * Announces shutdown, and continues to accept connections and serve requests for half a second. Await it before
-     * `close()` if proxies or clients may not know yet that this process is about to end.
-     */
+    /** Announces shutdown, and serves for half a second more. Await it before `close()` if clients may not know yet. */
     linger(): Promise<void>;
   }
 }
 
-/**
- * How long keep-alive connections stay open after shutdown has begun, and `linger()` continues to accept new ones.
- * A client may be sending its next request at this moment, and closing its connection would fail that request;
- * responses sent from now on carry `Connection: close`.
- */
+/** How long connections stay open after shutdown has begun: a client may be sending its next request. */
 const LINGER_MS = 500;
 
 /** The longest that `acceptWaiting` takes, on a server that gets new connections without a pause. */

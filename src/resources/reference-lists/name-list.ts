@@ -15,10 +15,7 @@ const NAMES_AT_ONCE = 250;
 
 const EVERYTHING: Scope = { everythingSince: '', leadEntities: new Map(), coops: new Map() };
 
-/**
- * Finds records of a reference list by words of their names. Caches the terms of all names of the last catalog, which the
- * first search after a release reads: some 10 MB for 50,000.
- */
+/** Finds records by words of their names. Caches the terms of all names of a catalog: some 10 MB for 50,000. */
 export class NameList {
   readonly #kind: NamedRefKind;
   readonly #tokenizer = new Tokenizer();

@@ -78,10 +78,7 @@ export function registerSolicitations(v1: FastifyInstance, services: RouteServic
 /** Up to 16 digits, like 2^53, which is above every `ref`. */
 const REF = /^[1-9][0-9]{0,15}$/;
 
-/**
- * Whether bidding is open right now, the one field that cannot be stored: no job closes a solicitation on time, so the
- * stored status remains `open` after the deadline.
- */
+/** Whether bidding is open now, which cannot be stored: the status stays `open` after the deadline. */
 const isOpen = sql<SqlBool>`record.status = 'open'
   and (record.close_at is null or record.close_at > ${parameter('now')})`;
 
@@ -103,10 +100,7 @@ export const detailedSolicitations: ListedRecords = {
   bytes: sql<number>`octet_length(record.document) + octet_length(record.detail)`,
 };
 
-/**
- * Finds a solicitation by ID or `ref` within the scope. An ID always has a character that is not a digit, so the two
- * cannot be confused; a `ref` has a single spelling, without leading zeros.
- */
+/** Finds a solicitation by ID, which is never all digits, or by `ref`, which has no leading zeros. */
 export function findSolicitation(shown: Pick<Snapshot, 'engine' | 'scope'>, idOrRef: string): RecordQuery {
   const isRef = REF.test(idOrRef);
   const id = isRef ? Number(idOrRef) : idOrRef;

@@ -85,10 +85,7 @@ interface HeldCertification {
   type: 'sbe' | 'technical';
 }
 
-/**
- * Renders a supplier's certifications as JSON arrays of abbreviations, `sbe` before `technical` and alphabetical within
- * each: `all` for the detail, `preview` for lists.
- */
+/** JSON arrays of abbreviations, `sbe` first and alphabetical within each type: `all`, and the `preview` of lists. */
 export function renderCertifications(held: readonly HeldCertification[]): { all: string; preview: string } {
   const [sbe, technical] = (['sbe', 'technical'] as const).map((type) =>
     held
