@@ -32,15 +32,16 @@ export function registerRecords(
   v1: FastifyInstance,
   services: RouteServices,
   index: RecordIndex,
-  { kind, schema, detailSchema = schema, filters, listed, list, detail, orId = '', countSince = '', find }: RecordRoutes,
+  routes: RecordRoutes,
 ): void {
+  const { kind, schema, detailSchema = schema, filters, listed, find, orId = '', countSince = '' } = routes;
   const plural = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
   const singular = plural.slice(0, -1);
   const tags = [plural];
   const id = { type: 'string', minLength: 1, description: `The \`id\` of the ${singular.toLowerCase()}${orId}.` };
   registerList(v1, services, {
     kind,
-    schema: { operationId: `list${plural}`, tags, summary: `List ${kind}`, description: list },
+    schema: { operationId: `list${plural}`, tags, summary: `List ${kind}`, description: routes.list },
     record: schema,
     filters,
     listingOf: (conditionsIn) => indexedListing(index, listed, conditionsIn),
@@ -62,7 +63,7 @@ export function registerRecords(
       operationId: `get${singular}`,
       tags,
       summary: `Get a ${singular.toLowerCase()}`,
-      description: detail,
+      description: routes.detail,
       params: { type: 'object', required: ['id'], properties: { id } },
       response: responses('The record.', detailSchema, { isDetail: true }),
     },
