@@ -14,8 +14,6 @@ import { feedFormat, listFormat, MAX_LIMIT } from '../request/page-parameters.ts
 
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
 
-const JSON_MEDIA = 'application/json';
-
 const streamOf = (description: string) => ({ schema: { type: 'string', description } });
 
 const STREAMS = {
@@ -219,7 +217,7 @@ function headersNamed(names: readonly HeaderName[]): Record<string, object> {
 }
 
 function jsonOf(schema: NamedSchema, example?: object): Content {
-  return { [JSON_MEDIA]: { schema: refTo(schema), ...(example && { example }) } };
+  return { 'application/json': { schema: refTo(schema), ...(example && { example }) } };
 }
 
 function header(description: string, schema: object): { description: string; schema: object } {

@@ -4,19 +4,9 @@
 /** A record ID, as the importer accepts it. */
 const ID_PATTERN = '^[A-Za-z0-9_-]{1,64}$';
 
-export const KEY_ID_PATTERN = '^[0-9A-Za-z]{8}$';
-
 export const TIMESTAMP_PATTERN = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$';
 
-const FILLED_PATTERN = '\\S';
-
 export const NIGP_PATTERN = '^([0-9]{3}|[0-9]{5}|[0-9]{7}|[0-9]{11})$';
-
-/** A certification's abbreviation: no commas, and no leading or trailing spaces. */
-export const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
-
-/** In code points. PostgreSQL cannot index much longer text. */
-export const MAX_ABBREVIATION_LENGTH = 200;
 
 export interface Schema {
   readonly type?: string | readonly string[];
@@ -51,7 +41,7 @@ export function idSchema(texts: Texts) {
 }
 
 export function filledTextSchema(texts: Texts) {
-  return { type: 'string', minLength: 1, pattern: FILLED_PATTERN, ...texts };
+  return { type: 'string', minLength: 1, pattern: '\\S', ...texts };
 }
 
 /** A timestamp as it is served: UTC with milliseconds. */

@@ -5,10 +5,6 @@ import { EncodedText, sendText, JSON_TYPE } from '../response/send-text.ts';
 import { HEADERS, SHARED_SCHEMAS } from './openapi-responses.ts';
 import { isPartnerPath } from '../request/request-head.ts';
 
-const OPENAPI_PATH = '/openapi.json';
-
-const OPENAPI_30_PATH = '/openapi-3.0.json';
-
 const DESCRIPTION = `Read-only access to cooperative purchasing contracts, solicitations (RFPs), suppliers and \
 reference lists. Each API key sees only the records that its partner has been granted.
 
@@ -24,8 +20,6 @@ An unknown, repeated or malformed parameter is an error (400); nothing is silent
 
 Every path accepts GET and HEAD; other methods get 405. Requests under \`/v1\` can be conditional \
 (\`If-None-Match\`).`;
-
-const GUIDES_PATH = '/docs';
 
 const INFO = { title: 'Partner data service', version: '1.3.0', description: DESCRIPTION };
 
@@ -123,8 +117,8 @@ export async function addOpenApi(app: FastifyInstance, config: Config): Promise<
 
 /** `GET /openapi.json` and `GET /openapi-3.0.json`. */
 export function registerOpenApi(app: FastifyInstance): void {
-  registerDocument(app, OPENAPI_PATH, () => app.swagger());
-  registerDocument(app, OPENAPI_30_PATH, () => app.swagger30());
+  registerDocument(app, '/openapi.json', () => app.swagger());
+  registerDocument(app, '/openapi-3.0.json', () => app.swagger30());
 }
 
 /** Renders the document on the first request and compresses it once: routes without a key must cost nothing. */
@@ -138,7 +132,7 @@ function registerDocument(app: FastifyInstance, path: string, make: () => object
 
 function contactOf({ publicUrl }: Config): { name: string; url?: string } {
   const name = 'Partner support: the people who gave you your API key';
-  return publicUrl === null ? { name } : { name, url: `${publicUrl}${GUIDES_PATH}` };
+  return publicUrl === null ? { name } : { name, url: `${publicUrl}/docs` };
 }
 
 function serversOf({ publicUrl, environment }: Config): { url: string; description: string; 'x-internal': false }[] {

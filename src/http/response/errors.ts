@@ -18,8 +18,6 @@ export const ERROR_PAGES_PATH = '/docs/errors';
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-const ALLOWED_METHODS = 'GET, HEAD';
-
 const STREAM_RETRY_SECONDS = 5;
 
 /** Retry-After of an overload: by then the backlog has been served or refused. */
@@ -86,7 +84,7 @@ export function unknownPath(): ApiError {
 
 /** 405: the path exists, but not for this method. */
 export function methodNotAllowed(): ApiError {
-  return new ApiError(405, 'validation_failed', 'Only GET and HEAD are supported.', { Allow: ALLOWED_METHODS });
+  return new ApiError(405, 'validation_failed', 'Only GET and HEAD are supported.', { Allow: 'GET, HEAD' });
 }
 
 /** 400: the message says what is wrong, and what is accepted. If it quotes the client, `reason` is logged instead. */

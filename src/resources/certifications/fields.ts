@@ -1,12 +1,11 @@
-import {
-  ABBREVIATION_PATTERN,
-  filledTextSchema,
-  MAX_ABBREVIATION_LENGTH,
-  objectSchema,
-  openEnum,
-  refTo,
-} from '../../http/openapi/openapi-schemas.ts';
+import { filledTextSchema, objectSchema, openEnum, refTo } from '../../http/openapi/openapi-schemas.ts';
 import { field, oneOf, servedProperties, TEXT, type RecordOf } from '../fields.ts';
+
+/** No commas, and no leading or trailing spaces. */
+const ABBREVIATION_PATTERN = '^[^,\\s]([^,]*[^,\\s])?$';
+
+/** In code points. PostgreSQL cannot index much longer text. */
+const MAX_ABBREVIATION_LENGTH = 200;
 
 /** An abbreviation, as certifications and suppliers return it. */
 export function abbreviationText(description: string) {

@@ -9,7 +9,6 @@ import { responses } from '../../http/openapi/openapi-responses.ts';
 import {
   filledTextSchema,
   int64Schema,
-  KEY_ID_PATTERN,
   nullableSchema,
   objectSchema,
   openEnum,
@@ -56,7 +55,7 @@ const keyIdText = (description: string, example: string) => ({
   type: 'string',
   minLength: 8,
   maxLength: 8,
-  pattern: KEY_ID_PATTERN,
+  pattern: '^[0-9A-Za-z]{8}$',
   description,
   examples: [example],
 });
