@@ -6,7 +6,6 @@ import {
   objectSchema,
   refTo,
   timestampSchema,
-  type NamedSchema,
   type Schema,
 } from '../http/openapi/openapi-schemas.ts';
 import type { Kind } from '../kinds.ts';
@@ -179,17 +178,15 @@ export function references<Name extends string>(
 }
 
 /** The objects of a list, with their name in the OpenAPI document. */
-export interface Items<F extends Fields> {
-  readonly fields: F;
-  readonly schema: NamedSchema;
-}
-
-export function items<F extends Fields>($id: string, description: string, fields: F): Items<F> {
+export function items<F extends Fields>($id: string, description: string, fields: F) {
   return { fields, schema: objectSchema(servedProperties(fields), { $id, description }) };
 }
 
 /** A list of objects. */
-export function list<F extends Fields>({ fields, schema }: Items<F>, description: string): Field<RecordOf<F>[], ''> {
+export function list<F extends Fields>(
+  { fields, schema }: ReturnType<typeof items<F>>,
+  description: string,
+): Field<RecordOf<F>[], ''> {
   return field(
     { type: 'array', items: importSchema(fields), description: 'must be a list of objects' },
     { type: 'array', items: refTo(schema), description },

@@ -39,11 +39,8 @@ export class CertificationList {
   /** The abbreviations after another that meet all conditions. */
   async find(snapshot: Snapshot, conditions: readonly CertificationCondition[], after: string): Promise<string[]> {
     const { all } = await this.#read(snapshot);
-    return all.flatMap((certification) => {
-      const { abbreviation } = certification;
-      const isFound = compareBytewise(abbreviation, after) > 0 && conditions.every((holds) => holds(certification));
-      return isFound ? [abbreviation] : [];
-    });
+    const found = all.filter((certification) => conditions.every((holds) => holds(certification)));
+    return found.map(({ abbreviation }) => abbreviation).filter((key) => compareBytewise(key, after) > 0);
   }
 
   /**

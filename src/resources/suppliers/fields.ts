@@ -1,7 +1,7 @@
 import { compareBytewise } from '../../bytewise.ts';
 import { objectSchema } from '../../http/openapi/openapi-schemas.ts';
 import { STATES } from '../../us-states.ts';
-import { abbreviationText } from '../certifications/fields.ts';
+import { abbreviationText, type CertificationRecord } from '../certifications/fields.ts';
 import {
   added,
   field,
@@ -80,19 +80,13 @@ export const renderSupplier = fieldRenderer(supplierFields);
 /** Lists return this many certifications of each type, and more of one type if the other has fewer. */
 const PREVIEW_OF_EACH_TYPE = 5;
 
-interface HeldCertification {
-  abbreviation: string;
-  type: 'sbe' | 'technical';
-}
+type HeldCertification = Pick<CertificationRecord, 'abbreviation' | 'type'>;
 
 /** JSON arrays of abbreviations, `sbe` first and alphabetical within each type: `all`, and the `preview` of lists. */
 export function renderCertifications(held: readonly HeldCertification[]): { all: string; preview: string } {
-  const [sbe, technical] = (['sbe', 'technical'] as const).map((type) =>
-    held
-      .filter((certification) => certification.type === type)
-      .map(({ abbreviation }) => abbreviation)
-      .sort(compareBytewise),
-  ) as [string[], string[]];
+  const ofType = (type: HeldCertification['type']): string[] =>
+    held.flatMap((each) => (each.type === type ? [each.abbreviation] : [])).sort(compareBytewise);
+  const [sbe, technical] = [ofType('sbe'), ofType('technical')];
   const size = 2 * PREVIEW_OF_EACH_TYPE;
   const sbeCount = Math.min(sbe.length, Math.max(PREVIEW_OF_EACH_TYPE, size - technical.length));
   return {

@@ -10,21 +10,16 @@ import { findRecord, withUpdatedAt } from '../find-record.ts';
 import { registerRecords } from '../register-records.ts';
 import { embeddedSupplier, supplier } from './fields.ts';
 
-/** Suppliers that hold all certifications of a list, by their names in the same catalog. */
-function holding(certifications: CertificationList): IndexFilter {
-  return {
+export const supplierFilters = (certifications: CertificationList) => ({
+  q: words,
+  state: withAny('state', statesParameter),
+  certifications: {
     ...certificationsParameter,
     async conditions(names, { snapshot }) {
       const abbreviations = await certifications.resolve(names, snapshot);
       return abbreviations.map((held) => (held === null ? NEVER : hasAny('certification', [held])));
     },
-  };
-}
-
-export const supplierFilters = (certifications: CertificationList) => ({
-  q: words,
-  state: withAny('state', statesParameter),
-  certifications: holding(certifications),
+  } satisfies IndexFilter,
   city_service: withAny(
     'city_service',
     idsParameter('/v1/city-services', 'Only suppliers that offer this city service'),
