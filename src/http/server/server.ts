@@ -134,7 +134,7 @@ declare module 'fastify' {
   }
 }
 
-/** How long connections stay open after shutdown has begun: a client may be sending its next request. */
+/** How long connections stay open after shutdown has begun, or `linger` accepts new ones: a client may be sending. */
 const LINGER_MS = 500;
 
 /** The longest that `acceptWaiting` takes, on a server that gets new connections without a pause. */
