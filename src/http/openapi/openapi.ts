@@ -23,6 +23,8 @@ Every path accepts GET and HEAD; other methods get 405. Requests under \`/v1\` c
 
 const INFO = { title: 'Partner data service', version: '1.3.0', description: DESCRIPTION };
 
+const CONTACT = 'Partner support: the people who gave you your API key';
+
 const ENVIRONMENT_NAMES = { production: 'production', uat: 'UAT (test)', dev: 'development (local)' } as const;
 
 const CONDITIONAL_HEADERS = {
@@ -84,13 +86,15 @@ declare module 'fastify' {
 /** Generates the OpenAPI documents, 3.1 and 3.0, from the schemas of all routes registered after this call. */
 export async function addOpenApi(app: FastifyInstance, config: Config): Promise<void> {
   for (const schema of SHARED_SCHEMAS) app.addSchema(schema);
+  const { publicUrl } = config;
+  const contact = { name: CONTACT, ...(publicUrl !== null && { url: `${publicUrl}/docs` }) };
   for (const [decorator, { openapi, license }] of Object.entries(VERSIONS)) {
     await app.register(swagger, {
       decorator: decorator as 'swagger',
       hideUntagged: true,
       openapi: {
         openapi,
-        info: { ...INFO, license, contact: contactOf(config) },
+        info: { ...INFO, license, contact },
         servers: serversOf(config),
         tags: TAGS,
         security: [{ apiKey: [] }],
@@ -128,11 +132,6 @@ function registerDocument(app: FastifyInstance, path: string, make: () => object
     text ??= new EncodedText(JSON.stringify(make()));
     return sendText(request, reply.header('cache-control', 'no-cache'), text, JSON_TYPE);
   });
-}
-
-function contactOf({ publicUrl }: Config): { name: string; url?: string } {
-  const name = 'Partner support: the people who gave you your API key';
-  return publicUrl === null ? { name } : { name, url: `${publicUrl}/docs` };
 }
 
 function serversOf({ publicUrl, environment }: Config): { url: string; description: string; 'x-internal': false }[] {

@@ -54,9 +54,10 @@ export function parseParameters(
   parameters: Readonly<Record<string, Parameter<unknown>>>,
 ): ParameterValues {
   const values = Object.create(null) as Record<string, unknown>;
-  if (!url.includes('?')) return values;
   const seen = new Set<string>();
-  for (const [name, text] of readQuery(url)) {
+  for (const pair of queryOf(url).split('&')) {
+    if (pair === '') continue;
+    const [name, text] = readPair(pair);
     const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
     if (parameter === undefined) throw unknownParameter(name, Object.keys(parameters));
     if (seen.has(name)) throw validationFailed(`Parameter "${name}" was given more than once.`);
@@ -85,13 +86,6 @@ export function isBlank(text: string): boolean {
 }
 
 /** A name without `=` has an empty value. */
-function readQuery(url: string): (readonly [name: string, value: string])[] {
-  return queryOf(url)
-    .split('&')
-    .filter((pair) => pair !== '')
-    .map(readPair);
-}
-
 function readPair(pair: string): readonly [name: string, value: string] {
   // In form encoding, a plus is a space.
   const spaced = pair.replaceAll('+', ' ');

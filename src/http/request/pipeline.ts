@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { FoundPartner, PartnerDirectory } from '../../access/partner-directory.ts';
 import type { Partner } from '../../access/scope.ts';
 import type { Kind } from '../../kinds.ts';
@@ -90,9 +90,12 @@ export function addPartnerPipeline(v1: FastifyInstance, services: RouteServices,
   v1.addHook('onRequest', async (request, reply) => {
     reply.headers({ [REQUEST_ID_HEADER]: request.id, ...PARTNER_HEADERS });
     request.caller = await authenticate(request, directory, limits); // 401, or 429 after many
-    const { expiry } = request.caller;
+    const { partner, expiry } = request.caller;
     if (expiry !== null && clock() >= expiry.warnFromMs) reply.header('x-key-expires-at', expiry.expiresAt);
-    await countRequest(request, reply, limits); // 429
+    const counted = await limits.countRequest(partner);
+    // Before the refusal: a 429 has these headers too.
+    reply.headers(limits.headersFor(partner, counted));
+    if (counted.isExceeded) throw rateLimited(counted.resetSeconds); // 429
   });
   // A cached response has passed the checks below, for the same partner, revision and URL. Without a promise: Fastify
   // would continue to the handler if the client left before an awaited reply was sent.
@@ -154,13 +157,6 @@ async function authenticate(request: FastifyRequest, directory: PartnerDirectory
   const { isExceeded, resetSeconds } = await limits.countFailure(request.ip);
   const refused = key === null ? { keyState: 'missing' as const } : directory.describeRefused(key);
   throw isExceeded ? tooManyFailures(resetSeconds, refused) : unauthorized(refused);
-}
-
-async function countRequest({ partner }: FastifyRequest, reply: FastifyReply, limits: RequestLimits): Promise<void> {
-  const limitResult = await limits.countRequest(partner);
-  // Before the refusal: a 429 has these headers too.
-  reply.headers(limits.headersFor(partner, limitResult));
-  if (limitResult.isExceeded) throw rateLimited(limitResult.resetSeconds);
 }
 
 /** Whose key the request has. Throws outside /v1. */

@@ -91,7 +91,11 @@ export class ResponseCache {
 
   /** @param url as the client sent it. */
   find(partner: PartnerState, url: string): CachedResponse | null {
-    this.#switchTo(partner.revision);
+    if (partner.revision !== this.#revision) {
+      this.#responses.clear();
+      this.#requestedOnce.clear();
+      this.#revision = partner.revision;
+    }
     const key = keyOf(partner, url);
     const cached = this.#responses.get(key);
     if (cached === undefined) return null;
@@ -118,13 +122,6 @@ export class ResponseCache {
       else this.#requestedOnce.set(key, true);
     }
     return response;
-  }
-
-  #switchTo(revision: Revision): void {
-    if (revision === this.#revision) return;
-    this.#responses.clear();
-    this.#requestedOnce.clear();
-    this.#revision = revision;
   }
 }
 

@@ -55,11 +55,6 @@ export class EncodedText {
     this.length = this.#plain.byteLength;
   }
 
-  /** The encoding to send to a client: plain if compression would save nothing. */
-  encodingFor(accepted: string | undefined): Encoding {
-    return this.length < MIN_COMPRESSED_LENGTH ? 'identity' : chooseEncoding(accepted);
-  }
-
   /** The body in an encoding; null until `compress` has produced it. The plain text is always there. */
   find(encoding: Encoding): Buffer | null {
     return encoding === 'identity' ? this.#plain : (this.#compressed.get(encoding) ?? null);
@@ -96,7 +91,7 @@ export function sendText(
 ): FastifyReply {
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': accepted } = request.headers;
   if (isUnchanged(ifNoneMatch, text.etag)) return reply.header('etag', text.etag).code(304).send();
-  const encoding = text.encodingFor(accepted);
+  const encoding = text.length < MIN_COMPRESSED_LENGTH ? 'identity' : chooseEncoding(accepted);
   const body = text.find(encoding);
   if (body === null) {
     text.compress(encoding).then(
