@@ -33,8 +33,8 @@ interface RollbackOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
   /** By default the one that the current was made from. */
   readonly release?: number;
-  /** The current release when the operator decided; by default that at the beginning. */
-  readonly from?: number;
+  /** Awaited before anything else, with what the rollback would do. If it throws, nothing is changed. */
+  readonly confirm?: (planned: Omit<Rollback, 'timestamp'>) => Promise<void>;
 }
 
 export interface Rollback {
@@ -42,11 +42,6 @@ export interface Rollback {
   /** The number of the event that this one replaces, and that to whose catalog it goes back. */
   readonly from: number;
   readonly to: number;
-}
-
-/** Reports what `rollback` would do. Throws as it does, except for an import that runs. */
-export async function previewRollback(database: OpenDatabase, release?: number): Promise<Omit<Rollback, 'timestamp'>> {
-  return findTarget(database, filesOf(database), release);
 }
 
 /**
@@ -58,9 +53,10 @@ export async function previewRollback(database: OpenDatabase, release?: number):
  */
 export async function rollback(database: OpenDatabase, options: RollbackOptions): Promise<Rollback> {
   const files = filesOf(database);
-  const { clock, release } = options;
+  const { clock, release, confirm } = options;
   let target = await findTarget(database, files, release);
-  const { from: decidedOn = target.from } = options;
+  const { from: decidedOn } = target;
+  await confirm?.(target);
   const source = async (): Promise<string> => {
     target = await findTarget(database, files, release);
     if (release !== undefined || target.from === decidedOn) return target.path;

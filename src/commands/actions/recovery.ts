@@ -5,7 +5,7 @@ import { OperatorError } from '../../operator-error.ts';
 import { backUpDated, backup, type BackupOptions } from '../../recovery/backup.ts';
 import { readTraces, recordPromotion, recover, type Recovery, type Traces } from '../../recovery/recover.ts';
 import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
-import { listKeptReleases, type ListedRelease, previewRollback, rollback } from '../../recovery/rollback.ts';
+import { listKeptReleases, type ListedRelease, rollback } from '../../recovery/rollback.ts';
 import { canAsk } from '../command-line.ts';
 import { operatorOfProcess, type CommandContext } from '../context.ts';
 import { confirm, startProgress } from '../output/progress.ts';
@@ -191,18 +191,18 @@ export async function rollbackDatabase(
   release: number | undefined,
   { yes: isConfirmed = false }: { readonly yes?: boolean },
 ): Promise<undefined> {
-  const { from: current, to: target } = await previewRollback(database, release);
-  if (!isConfirmed) {
-    output.note(
-      `This goes back from release ${current} to ${target}. Every partner's next sync then reads everything that it can see.`,
-    );
-    await confirm(output, 'Roll back now?');
-  }
   const { timestamp, from, to } = await rollback(database, {
     clock,
-    from: current,
     ...(release !== undefined && { release }),
     onWaiting: () => output.note(WAITING),
+    confirm: async (planned) => {
+      if (isConfirmed) return;
+      output.note(
+        `This goes back from release ${planned.from} to ${planned.to}. Every partner's next sync then reads everything ` +
+          'that it can see.',
+      );
+      await confirm(output, 'Roll back now?');
+    },
   });
   output.done(
     { rolled_back_at: timestamp, from, to },
