@@ -56,11 +56,9 @@ export function readManifest(folder: string): BackupManifest {
   try {
     parsed = JSON.parse(readFileSync(join(folder, MANIFEST_FILE), 'utf8'));
   } catch (error) {
-    const { code = '', message } = error as NodeJS.ErrnoException;
+    const reason = (error as Error).message;
     throw new OperatorError(
-      ['ENOENT', 'ENOTDIR'].includes(code)
-        ? `${folder} is not a backup: it has no ${MANIFEST_FILE}. Pass a folder created by "pds backup"`
-        : `${join(folder, MANIFEST_FILE)} cannot be read: ${message}`,
+      `${folder} has no ${MANIFEST_FILE} that can be read (${reason}): pass a folder created by "pds backup"`,
       { cause: error },
     );
   }
@@ -92,8 +90,10 @@ export function readManifest(folder: string): BackupManifest {
 export async function verifyFiles(
   folder: string,
   { files }: BackupManifest,
-  onRead: (bytes: number) => void,
+  onProgress: (doneBytes: number, totalBytes: number) => void,
 ): Promise<void> {
+  let doneBytes = 0;
+  const onRead = (bytes: number): void => onProgress((doneBytes += bytes), files.catalog.bytes + files.access.bytes);
   for (const group of ['catalog', 'access'] as const) {
     const path = join(folder, BACKUP_FILES[group]);
     const bytes = statSync(path, { throwIfNoEntry: false })?.size;

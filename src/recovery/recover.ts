@@ -36,7 +36,8 @@ export async function readTraces(database: Database): Promise<Traces> {
   return { lastEvent: unlessNone(await readLastEvent(database)), newestTrace: await readNewestTrace(database) };
 }
 
-const unlessNone = (lastEvent: string): string | null => (lastEvent === EPOCH ? null : lastEvent);
+/** Null instead of the epoch, which is before the first event. */
+export const unlessNone = (lastEvent: string): string | null => (lastEvent === EPOCH ? null : lastEvent);
 
 /**
  * Recovers after changes were lost, because a backup was restored or a lagging replica promoted. Clients may have seen

@@ -34,7 +34,7 @@ import { OperatorError } from '../operator-error.ts';
 import { printable } from '../printable.ts';
 import { EPOCH, formatTimestamp, latestOf, type Clock } from '../timestamp.ts';
 import { BACKUP_FILES, readManifest, verifyFiles, type BackupManifest } from './backup-manifest.ts';
-import { recoveryOf, resetOf, type Recovery } from './recover.ts';
+import { recoveryOf, resetOf, unlessNone, type Recovery } from './recover.ts';
 
 interface RestoreOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
@@ -43,6 +43,11 @@ interface RestoreOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly withAccess?: boolean;
   /** A timestamp that partners may have seen, if the replaced database does not contain it. */
   readonly after?: string;
+  /**
+   * Awaited before anything else if there is a database to replace, whose last event is null if it cannot be read. If it
+   * throws, nothing is changed.
+   */
+  readonly confirm?: (manifest: BackupManifest, lastEvent: string | null) => Promise<void>;
   /**
    * Called during the restore, with the bytes of the backup read so far in steps that read it. If it throws before the
    * step `replacing` has begun, the database stays unchanged.
@@ -89,17 +94,7 @@ export interface RestoreReport {
  *   be, or if it has no readable partners to keep.
  */
 export async function restore(path: string, folder: string, options: RestoreOptions): Promise<RestoreReport> {
-  const { onProgress } = options;
-  const manifest = readManifest(folder);
-  const totalBytes = manifest.files.catalog.bytes + manifest.files.access.bytes;
-  let doneBytes = 0;
-  await verifyFiles(folder, manifest, (bytes) => onProgress?.('checking', (doneBytes += bytes), totalBytes));
-  // Lets signals be handled: SQLite statements and file operations here are synchronous.
-  const begin: Restoring['begin'] = async (step) => {
-    await setImmediate();
-    onProgress?.(step, 0, totalBytes);
-  };
-  const restoring = { ...options, path, folder, manifest, begin };
+  const restoring = { ...options, path, folder, manifest: readManifest(folder) };
   return options.withAccess === true ? restoreAll(restoring) : restoreCatalog(restoring);
 }
 
@@ -107,26 +102,32 @@ interface Restoring extends RestoreOptions {
   readonly path: string;
   readonly folder: string;
   readonly manifest: BackupManifest;
-  readonly begin: (step: 'copying' | 'recovering' | 'replacing') => Promise<void>;
+}
+
+/** Lets signals be handled: SQLite statements and file operations here are synchronous. */
+async function begin({ onProgress }: Restoring, step: 'copying' | 'recovering' | 'replacing'): Promise<void> {
+  await setImmediate();
+  onProgress?.(step, 0, 1);
 }
 
 async function restoreCatalog(restoring: Restoring): Promise<RestoreReport> {
-  const { path, folder, manifest, clock, operator, after, onProgress, onWaiting, begin } = restoring;
+  const { path, folder, manifest, clock, operator, after, confirm, onProgress } = restoring;
   await using database = openToKeep(path, operator);
   const state = await readSchemaState(database);
   if (state.isEmpty) throw cannotKeep(path, 'it is empty');
   refuseOlder(state);
   // A service that was started on a lost database has created an empty one.
   if ((await countRows(database, 'access.partners')) === 0) throw cannotKeep(path, 'it has none');
-  await begin('copying');
+  await confirm?.(manifest, await readLastEvent(database));
+  await verifyFiles(folder, manifest, (done, total) => onProgress?.('checking', done, total));
+  await begin(restoring, 'copying');
   const options = {
-    clock,
+    ...restoring,
     source: () => join(folder, BACKUP_FILES.catalog),
     throwIfInterrupted: () => onProgress?.('replacing', 0, 1),
-    ...(onWaiting && { onWaiting }),
   };
   const { result, ...reset } = await changeCatalog(database, options, async (draft) => {
-    await begin('recovering');
+    await begin(restoring, 'recovering');
     const dropped = await dropPrograms(draft, 'catalog');
     const migrations = await upgradeDraft(draft, clock);
     return { result: { dropped, migrations }, event: resetOf(changeOf(manifest, dropped), clock, after) };
@@ -140,7 +141,7 @@ const changeOf = ({ made_at }: BackupManifest, dropped: readonly string[]) => ({
 });
 
 /** @throws OperatorError if there are no partners that can be kept. */
-function openToKeep(path: string, operator?: Operator): OpenDatabase {
+function openToKeep(path: string, operator: Operator | undefined): OpenDatabase {
   if (sizeOf(path) === 0) throw cannotKeep(path, existsSync(path) ? 'it is empty' : 'it is missing');
   try {
     return openForCommands({ engine: 'sqlite', path }, operator, true);
@@ -159,10 +160,13 @@ function cannotKeep(path: string, why: string): OperatorError {
 }
 
 async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
-  const { path, folder, manifest, clock, begin } = restoring;
-  await refuseFormer(path);
-  const removeFolder = makeLastFolder(dirname(resolve(path)));
+  const { path, folder, manifest, clock, confirm, onProgress } = restoring;
   const isNew = sizeOf(path) === 0;
+  if (!isNew) await confirm?.(manifest, await readReplaced(path));
+  await verifyFiles(folder, manifest, (done, total) => onProgress?.('checking', done, total));
+  // Refuses a former database before it is locked, which changes its file.
+  await readReplaced(path);
+  const removeFolder = makeLastFolder(dirname(resolve(path)));
   // Locked like one that is replaced, so that no service creates it meanwhile.
   if (isNew) makePrivateFile(path);
   const main = lockReplaced(path);
@@ -172,13 +176,13 @@ async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
   let isDone = false;
   try {
     if (isNew) makeLike(path, dirname(path), 0o600);
-    await begin('copying');
+    await begin(restoring, 'copying');
     removeFile(staged);
     copyFileSync(join(folder, BACKUP_FILES.access), staged);
     copyCatalog(join(folder, BACKUP_FILES.catalog), catalog, path);
-    await begin('recovering');
+    await begin(restoring, 'recovering');
     const prepared = await prepareAll(restoring, main, staged, name);
-    await begin('replacing');
+    await begin(restoring, 'replacing');
     makeLike(staged, path);
     for (const file of [staged, catalog]) syncToDisk(file);
     const suffix = `replaced-${formatTimestamp(clock()).replaceAll(':', '-')}`;
@@ -193,19 +197,25 @@ async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
       rmSync(catalog, { force: true });
       if (isNew) rmSync(path, { force: true });
     }
-    main.connection?.close();
+    main[Symbol.dispose]();
     // Keeps the folder if the database is in it.
     removeFolder();
   }
 }
 
-/** @throws FormerDatabaseError for a database of a version before 2.0: its partners and keys are not in this file. */
-async function refuseFormer(path: string): Promise<void> {
+/**
+ * The last event of a database; null if none can be read.
+ *
+ * @throws FormerDatabaseError for a database of a version before 2.0: its partners and keys are not in this file.
+ */
+async function readReplaced(path: string): Promise<string | null> {
   try {
-    await openForServing({ engine: 'sqlite', path }).close();
+    await using database = openForServing({ engine: 'sqlite', path }, null, true);
+    return unlessNone(await readLastEvent(database));
   } catch (error) {
     // Whatever else is wrong with it, it is replaced.
     if (error instanceof FormerDatabaseError) throw error;
+    return null;
   }
 }
 
@@ -216,8 +226,7 @@ async function prepareAll(
   staged: string,
   name: string,
 ) {
-  await using opened = openStaged(staged, catalogPath(path, name));
-  const database = operator === undefined ? opened : { ...opened, operator };
+  await using database = Object.assign(openStaged(staged, catalogPath(path, name)), operator && { operator });
   const dropped = [...(await dropPrograms(database, 'access')), ...(await dropPrograms(database, 'catalog'))];
   const migrations = await migrate(database, clock);
   const hasKeptHistory = main.connection !== null && keepHistory(main.connection, staged);
@@ -249,29 +258,6 @@ function filesOf(path: string, { connection }: ReplacedFile): string[] {
     // A damaged log names none.
   }
   return names.filter((file) => existsSync(file));
-}
-
-/**
- * Reports what `restore` would replace: null if there is no database, and its last event is null if it cannot be read.
- *
- * @throws OperatorError if the folder holds no complete backup, or the partners of the database cannot be kept.
- */
-export async function previewRestore(
-  path: string,
-  folder: string,
-  withAccess: boolean,
-): Promise<{ manifest: BackupManifest; replaced: { lastEvent: string | null } | null }> {
-  const manifest = readManifest(folder);
-  if (withAccess) await refuseFormer(path);
-  if (withAccess && sizeOf(path) === 0) return { manifest, replaced: null };
-  try {
-    await using database = openToKeep(path);
-    refuseOlder(await readSchemaState(database));
-    return { manifest, replaced: { lastEvent: await readLastEvent(database) } };
-  } catch (error) {
-    if (!withAccess) throw error;
-    return { manifest, replaced: { lastEvent: null } };
-  }
 }
 
 /**

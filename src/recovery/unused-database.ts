@@ -23,16 +23,14 @@ export function discarderOf(config: DatabaseConfig): () => Promise<void> {
   if (path === null) return () => dropUnused(config);
   const removeFolder = makeLastFolder(dirname(resolve(path)));
   return async () => {
-    const locked = lockReplaced(path);
-    try {
+    {
+      using locked = lockReplaced(path);
       const isUsed = locked.connection?.prepare('select 1 from partners limit 1').get() !== undefined;
       if (isUsed || locked.lastEvent !== EPOCH || locked.isDamaged) return;
       // A process that waits for the lock detects that the file it has opened is gone.
       rmSync(path, { force: true });
       deleteOtherCatalogs(path, new Set());
       rmSync(lockFileOf(path), { force: true });
-    } finally {
-      locked.connection?.close();
     }
     removeFolder();
   };

@@ -4,7 +4,7 @@ import { readLoss } from '../../database/postgres/timeline.ts';
 import { OperatorError } from '../../operator-error.ts';
 import { backUpDated, backup, type BackupOptions } from '../../recovery/backup.ts';
 import { readTraces, recordPromotion, recover, type Recovery, type Traces } from '../../recovery/recover.ts';
-import { previewRestore, restore, type RestoreReport } from '../../recovery/restore.ts';
+import { restore, type RestoreReport } from '../../recovery/restore.ts';
 import { listKeptReleases, type ListedRelease, rollback } from '../../recovery/rollback.ts';
 import { canAsk } from '../command-line.ts';
 import { operatorOfProcess, type CommandContext } from '../context.ts';
@@ -64,13 +64,13 @@ export async function restoreDatabase(
 ): Promise<undefined> {
   const config = configOfProcess();
   const path = sqlitePath(config, 'pg_restore, or point-in-time recovery');
-  if (!isConfirmed) await confirmRestore(output, path, directory, withAccess);
   const progress = startProgress(output, 'Interrupted; nothing was restored.');
   const report = await restore(path, directory, {
     clock: Date.now,
     operator: operatorOfProcess(config),
     withAccess,
     ...(after !== undefined && { after }),
+    ...(!isConfirmed && { confirm: confirmRestore(output, path, withAccess) }),
     onWaiting: () => output.note(WAITING),
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
   }).finally(progress.stop);
@@ -94,29 +94,23 @@ export async function restoreDatabase(
   noteWhatFollows(report, output);
 }
 
-/** @throws OperatorError if there is no terminal to ask on. */
-async function confirmRestore(output: Output, path: string, directory: string, withAccess: boolean): Promise<void> {
-  const { manifest, replaced } = await previewRestore(path, directory, withAccess);
-  if (replaced === null) return;
-  const lastEvent =
-    replaced.lastEvent === null ? 'whose last event cannot be read' : `last event at ${replaced.lastEvent}`;
-  const lost = `${path} (${lastEvent})`;
-  const restored = `the backup of ${manifest.made_at} (last event at ${manifest.last_event})`;
-  if (!canAsk()) {
-    throw new OperatorError(
-      `this restore replaces ${lost} with ${restored}, and there is no terminal to confirm it on. Add --yes to confirm it`,
-    );
-  }
-  output.note([
-    `This restore replaces ${lost} with ${restored}.`,
-    withAccess
-      ? 'Later imports, partners, keys and grants are lost, and every partner is suspended until you resume it.'
-      : 'Later imports are lost. Partners, keys and grants stay as they are.',
-    withAccess
-      ? 'The replaced files stay beside the restored ones.'
-      : '"pds rollback" undoes it. The database can be in use.',
-  ]);
-  await confirm(output, 'Restore now?');
+/** What it returns throws an OperatorError if there is no terminal to ask on. */
+function confirmRestore(output: Output, path: string, withAccess: boolean) {
+  return async ({ made_at, last_event }: RestoreReport['manifest'], lastEvent: string | null): Promise<void> => {
+    const lost = `${path} (${lastEvent === null ? 'no event can be read' : `last event at ${lastEvent}`})`;
+    const effect = `restore replaces ${lost} with the backup of ${made_at} (last event at ${last_event})`;
+    if (!canAsk()) {
+      throw new OperatorError(`this ${effect}, and there is no terminal to confirm it on. Add --yes to confirm it`);
+    }
+    output.note([
+      `This ${effect}.`,
+      withAccess
+        ? 'Later imports, partners, keys and grants are lost, and every partner is suspended until you resume it. The ' +
+          'replaced files stay beside the restored ones.'
+        : 'Later imports are lost. Partners, keys and grants stay as they are. "pds rollback" undoes it. The database can be in use.',
+    ]);
+    await confirm(output, 'Restore now?');
+  };
 }
 
 /** @throws OperatorError if the database is PostgreSQL, naming its tools for the purpose. */

@@ -22,13 +22,15 @@ const LOCK_PATIENCE_MS = 2_000;
  * Locks a database's file so that no server or command can have it open, even idle, and checkpoints its WAL: a WAL left
  * beside another file would destroy it. A damaged file cannot be locked.
  *
- * @returns the connection that holds the lock until it is closed, null if the file is missing or damaged, and the timestamp
- *   of the last event, the epoch if it cannot be read.
+ * @returns the connection that holds the lock until disposal, null if the file is missing or damaged, and the timestamp of
+ *   the last event, the epoch if it cannot be read.
  * @throws OperatorError if the database is in use.
  */
 export function lockReplaced(path: string) {
-  const locked = lockFile(path);
-  return { ...locked, lastEvent: readLastEvent(locked.connection) };
+  const connection = lockFile(path);
+  const isDamaged = connection === null && existsSync(path);
+  const lastEvent = readLastEvent(connection);
+  return { connection, isDamaged, lastEvent, [Symbol.dispose]: () => connection?.close() };
 }
 
 export type ReplacedFile = ReturnType<typeof lockReplaced>;
@@ -57,8 +59,9 @@ export function replaceFile(prepared: string, path: string): void {
   renameSync(prepared, path);
 }
 
-function lockFile(path: string) {
-  if (!existsSync(path)) return { connection: null, isDamaged: false };
+/** Null if the file is missing or damaged. */
+function lockFile(path: string): DatabaseSync | null {
+  if (!existsSync(path)) return null;
   const connection = new SqliteConnection(`${pathToFileURL(path).href}?mode=rw`, { timeout: LOCK_PATIENCE_MS });
   try {
     // With the schema's name: otherwise the setting would also apply to databases attached later.
@@ -66,7 +69,7 @@ function lockFile(path: string) {
     // Leaving WAL mode requires exclusive access, and ends with an empty WAL.
     connection.prepare('pragma journal_mode = delete').get();
     connection.exec('begin exclusive; rollback');
-    return { connection, isDamaged: false };
+    return connection;
   } catch (error) {
     connection.close();
     const code = sqliteCode(error);
@@ -76,9 +79,7 @@ function lockFile(path: string) {
         { cause: error },
       );
     }
-    if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT || code === SQLITE_IOERR) {
-      return { connection: null, isDamaged: true };
-    }
+    if (code === SQLITE_NOTADB || code === SQLITE_CORRUPT || code === SQLITE_IOERR) return null;
     throw error;
   }
 }
