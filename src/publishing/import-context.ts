@@ -12,8 +12,6 @@ export interface ImportContext {
   readonly database: Database;
   /** The number of this release. Its timestamp is drawn at the end. */
   readonly release: number;
-  /** Identifies this release in the index blocks that it changes. */
-  readonly token: string;
   readonly problems: ProblemList;
   readonly referenceData: ReferenceData;
   /** The keys of changed records that others can embed, by kind. */
@@ -25,7 +23,6 @@ export interface ImportContext {
   /** The latest imported `updated_at` that was stored. */
   latestUpdatedAt: string;
   readonly losses: LossTally;
-  readonly departures: { written: number; deleted: number };
   readonly index: { readonly [K in IndexedKind]: IndexChanges<K> };
   /** Null if no preview was requested. */
   readonly changes: ChangeSink | null;

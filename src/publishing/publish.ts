@@ -111,14 +111,13 @@ async function changeRecords(
   const rebuilt: BlockOfKind[] = [];
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
-  await pruneDepartures(context, known.oldest);
+  await pruneDepartures(database, known.oldest);
   const after = await settleUpdatedAt(context, options.clock);
   const details = {
     directory: options.directory,
     ...(options.replace === true && { replace: true }),
     kinds: countsThatAreNotZero(kinds),
     rendered_anew: rerendered,
-    ...(context.departures.written + context.departures.deleted > 0 && { departures: context.departures }),
   };
   const complete: CatalogEvent['complete'] = async (transaction, at) => {
     const entry = { action: 'import', details: { ...details, published_at: at } };
@@ -199,13 +198,11 @@ async function createImportContext(
     locationsWithoutState: 0,
     latestUpdatedAt: '',
     losses,
-    departures: { written: 0, deleted: 0 },
     index: {
       suppliers: await IndexChanges.open(database, 'suppliers', token),
       contracts: await IndexChanges.open(database, 'contracts', token),
       solicitations: await IndexChanges.open(database, 'solicitations', token),
     },
-    token,
     changes: options.changes ?? null,
     blockSize: options.blockSize ?? BLOCK_SIZE,
     pause: () => pause(options),

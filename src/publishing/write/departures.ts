@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { ownerColumns, ownersOf, type OwnedRow } from '../../access/visibility/owners.ts';
+import type { Database } from '../../database/database.ts';
 import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches } from '../../database/rows.ts';
 import type { DepartureRow } from '../../database/tables.ts';
@@ -45,11 +46,10 @@ export async function recordRemovals(context: ImportContext, kind: IndexedKind, 
 
 /** Records departures with this release. An earlier one of the same record from the same owner is replaced. */
 export async function recordDepartures(
-  { database: { engine, kysely }, release, departures }: ImportContext,
+  { database: { engine, kysely }, release }: ImportContext,
   kind: IndexedKind,
   departed: readonly Departed[],
 ): Promise<void> {
-  departures.written += departed.length;
   for (const batch of inBatches(departed)) {
     await sql`insert into catalog.departures (kind, id, owner, release)
       select cast(${kind} as text), departed.value ->> 'id', departed.value ->> 'owner', cast(${release} as bigint)
@@ -59,10 +59,6 @@ export async function recordDepartures(
 }
 
 /** Deletes departures of releases before one, which no known watermark needs. Served by the index on the release. */
-export async function pruneDepartures(
-  { database: { kysely }, departures }: ImportContext,
-  release: number,
-): Promise<void> {
-  const deleted = await sql`delete from catalog.departures where release < ${release}`.execute(kysely);
-  departures.deleted = Number(deleted.numAffectedRows ?? 0);
+export async function pruneDepartures({ kysely }: Database, release: number): Promise<void> {
+  await sql`delete from catalog.departures where release < ${release}`.execute(kysely);
 }
