@@ -161,14 +161,7 @@ async function readKeys(source: Source & { kind: IndexedKind }): Promise<string[
   }
   // Ids are ASCII, so the default order is bytewise.
   keys.sort();
-  let kept = 0;
-  for (const key of keys) {
-    if (kept > 0 && keys[kept - 1] === key) continue;
-    keys[kept] = key;
-    kept += 1;
-  }
-  keys.length = kept;
-  return keys;
+  return keys.filter((key, index) => key !== keys[index - 1]);
 }
 
 function getAt<T>(list: readonly T[], index: number): T {
