@@ -39,7 +39,9 @@ export function lineParser(kind: Kind): (line: Uint8Array) => ParsedLine {
     try {
       value = JSON.parse(text);
     } catch (error) {
-      return bad([{ field: '', reason: `is not JSON: ${withoutPosition((error as Error).message)}` }]);
+      // V8 names a line, always 1, which would contradict the file's.
+      const position = / (in JSON )?at position \d+ \(line 1 (column \d+)\)$/;
+      return bad([{ field: '', reason: `is not JSON: ${(error as Error).message.replace(position, ' at $2')}` }]);
     }
     if (typeof value !== 'object' || value === null || Array.isArray(value))
       return bad([{ field: '', reason: 'must be a JSON object', found: quoteValue(value) }]);
@@ -141,14 +143,6 @@ function problemOf(error: ErrorObject): FieldProblem {
     default:
       return { field: path, reason: description ?? error.message ?? 'is wrong', found: quoteValue(error.data) };
   }
-}
-
-/** Replaces the position in V8's message by a column. Its line is always 1, which would contradict the file's. */
-function withoutPosition(message: string): string {
-  return message.replace(
-    /(?: in JSON)? at position (\d+)(?: \(line \d+ column \d+\))?$/,
-    (_, position: string) => ` at column ${Number(position) + 1}`,
-  );
 }
 
 function join(path: string, step: string): string {
