@@ -4,7 +4,8 @@ import type { Source } from './source.ts';
 /** Enough to recognize a file's format from its first line. */
 const MAX_BEGINNING_BYTES = 16 * 1024;
 
-const LINE_FEED = 0x0a;
+/** The first bytes of archives, hexadecimal. */
+const PACKED = { gzip: '1f8b', zip: '504b0304', zstd: '28b52ffd', xz: 'fd377a58', bzip2: '425a68' };
 
 /**
  * Refuses files that begin like another format: one hint is more useful than an error per line.
@@ -35,9 +36,10 @@ function describeOtherFormat(beginning: Buffer, name: string): string | null {
   if (utf16 !== null) {
     return `is UTF-16; UTF-8 is expected. Convert it: ${conversion(name, `iconv -f ${utf16} -t UTF-8`)}`;
   }
-  const packed = packedFormat(beginning);
-  if (packed !== null)
-    return `is packed as ${packed}; plain text is expected, or one gzip archive named ${plainName}.gz`;
+  const bytes = beginning.toString('hex', 0, 4);
+  const packed = Object.entries(PACKED).find(([, mark]) => bytes.startsWith(mark));
+  if (packed !== undefined)
+    return `is packed as ${packed[0]}; plain text is expected, or one gzip archive named ${plainName}.gz`;
   const text = beginning
     .toString('utf8')
     .replace(/^\ufeff/, '')
@@ -46,13 +48,7 @@ function describeOtherFormat(beginning: Buffer, name: string): string | null {
   if (text.startsWith('[')) {
     return `contains a JSON array; one JSON object per line is expected. Convert it: ${conversion(name, "jq -c '.[]'")}`;
   }
-  if (
-    text.startsWith('{') &&
-    beginning.includes(LINE_FEED) &&
-    !isJson(first) &&
-    second !== '' &&
-    !second.startsWith('{')
-  ) {
+  if (text.startsWith('{') && !first.endsWith('}') && second !== '' && !second.startsWith('{')) {
     return `contains JSON objects over several lines; one object per line is expected. Convert it: ${conversion(name, 'jq -c .')}`;
   }
   if (/^"?\w+"?([,;\t] *"?\w+"?)+$/.test(first)) {
@@ -74,21 +70,4 @@ function utf16Encoding(bytes: Buffer): 'UTF-16LE' | 'UTF-16BE' | null {
   // Without a BOM, ASCII text in UTF-16 has a NUL in every other byte.
   if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return 'UTF-16LE';
   return (first === 0xfe && second === 0xff) || (first === 0 && second !== 0) ? 'UTF-16BE' : null;
-}
-
-function packedFormat(bytes: Buffer): string | null {
-  const isMarked = (...mark: number[]): boolean => mark.every((byte, index) => bytes[index] === byte);
-  if (isMarked(0x1f, 0x8b)) return 'gzip';
-  if (isMarked(0x50, 0x4b, 0x03, 0x04)) return 'zip';
-  if (isMarked(0x28, 0xb5, 0x2f, 0xfd)) return 'zstd';
-  if (isMarked(0xfd, 0x37, 0x7a, 0x58)) return 'xz';
-  return isMarked(0x42, 0x5a, 0x68) ? 'bzip2' : null;
-}
-
-function isJson(text: string): boolean {
-  try {
-    return JSON.parse(text) !== undefined;
-  } catch {
-    return false;
-  }
 }
