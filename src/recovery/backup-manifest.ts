@@ -13,22 +13,18 @@ export const BACKUP_FILES = { catalog: 'catalog.sqlite', access: 'access.sqlite'
 /** The format of a backup's folder. A change that this version could not restore increments it. */
 export const BACKUP_FORMAT = 1;
 
-interface BackedUpFile {
-  readonly name: string;
-  readonly bytes: number;
-  readonly sha256: string;
-}
-
 export interface BackupManifest {
   readonly format: number;
   /** The version of the service that made it. */
   readonly version: string;
   readonly made_at: string;
   /** The last migration of each group. */
-  readonly schema: { readonly catalog: number; readonly access: number };
+  readonly schema: Readonly<Record<TableGroup, number>>;
   /** The timestamp of the last release or change of grants. */
   readonly last_event: string;
-  readonly files: { readonly catalog: BackedUpFile; readonly access: BackedUpFile };
+  readonly files: Readonly<
+    Record<TableGroup, { readonly name: string; readonly bytes: number; readonly sha256: string }>
+  >;
 }
 
 const objectOf = (properties: Readonly<Record<string, object>>): object => ({

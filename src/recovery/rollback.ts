@@ -83,14 +83,8 @@ function filesOf({ catalogFiles }: Database): CatalogFiles {
   );
 }
 
-/** The release that a rollback would go back to. */
-interface Target extends Pick<Rollback, 'from' | 'to'> {
-  /** Of its catalog. */
-  readonly path: string;
-  readonly madeFrom: number | null;
-}
-
-async function findTarget(database: Database, files: CatalogFiles, release: number | undefined): Promise<Target> {
+/** The release that a rollback would go back to, with the path of its catalog. */
+async function findTarget(database: Database, files: CatalogFiles, release: number | undefined) {
   const releases = await listReleases(database, Number.MAX_SAFE_INTEGER);
   const [current] = releases;
   if (current === undefined) throw new OperatorError('there is no release yet: nothing was changed');

@@ -58,15 +58,14 @@ async function copyTables(
 ): Promise<Record<string, number>> {
   const tables = await readTables(into);
   // Later tables refer to earlier ones.
-  for (const { table } of tables.toReversed()) await sql`delete from ${sql.table(table)}`.execute(into.kysely);
+  for (const table of [...tables.keys()].toReversed()) await sql`delete from ${sql.table(table)}`.execute(into.kysely);
   let total = 0;
-  for (const { table } of tables) total += await countRows(from, table);
+  for (const table of tables.keys()) total += await countRows(from, table);
   const copied: Record<string, number> = {};
   let done = 0;
-  for (const described of tables) {
-    const { table } = described;
+  for (const [table, columns] of tables) {
     copied[table] = 0;
-    for await (const rows of readRows(from, described)) {
+    for await (const rows of readRows(from, table, columns)) {
       onProgress({ done, total, what: table });
       await insertRows(into, table, rows);
       copied[table] += rows.length;
@@ -78,29 +77,27 @@ async function copyTables(
   return copied;
 }
 
-interface TableColumns {
-  readonly table: keyof Tables;
-  readonly columns: readonly string[];
-}
-
 /** PostgreSQL's tables with their columns, in the order of creation. */
-async function readTables({ kysely }: Database): Promise<TableColumns[]> {
+async function readTables({ kysely }: Database) {
   const { rows } = await sql<{ table: keyof Tables; column: string }>`
     select relnamespace::regnamespace::text || '.' || relname as "table", attname as "column"
     from pg_catalog.pg_class as entry join pg_catalog.pg_attribute on attrelid = entry.oid
     where relnamespace in ('catalog'::regnamespace, 'access'::regnamespace)
       and relkind = 'r' and attnum > 0 and not attisdropped
     order by entry.oid, attnum`.execute(kysely);
-  const columnsOf = Map.groupBy(rows, ({ table }) => table);
-  return Array.from(columnsOf, ([table, found]) => ({ table, columns: found.map(({ column }) => column) }));
+  return Map.groupBy(rows, ({ table }) => table);
 }
 
 /** Records are up to a few MB; most are a few kB. */
 const ROWS_AT_ONCE = 200;
 
 /** All rows of a table of SQLite, as of the beginning. Call it in a transaction. */
-async function* readRows({ kysely }: Database, { table, columns }: TableColumns): AsyncGenerator<object[]> {
-  const names = sql.join(columns.map((column) => sql.ref(column)));
+async function* readRows(
+  { kysely }: Database,
+  table: keyof Tables,
+  columns: readonly { readonly column: string }[],
+): AsyncGenerator<object[]> {
+  const names = sql.join(columns.map(({ column }) => sql.ref(column)));
   let last = Number.MIN_SAFE_INTEGER;
   for (;;) {
     const { rows } = await sql<{ rowid_read: number }>`select ${names}, rowid as rowid_read from ${sql.table(table)}

@@ -31,14 +31,6 @@ export interface RemovalOptions {
   dryRun?: boolean;
 }
 
-interface Removal extends ImportedKind {
-  /** The keys of removal lines whose records are stored. */
-  requested: string[];
-  /** With `replace`, the keys that are missing from the source. */
-  absent: string[];
-  stored: number;
-}
-
 /**
  * Removes the records of removal lines and, with `replace`, those missing from the sources. Runs after all writes and
  * from the last kind to the first, so that only references that remain in the end prevent a removal.
@@ -53,12 +45,15 @@ export async function applyRemovals(
   options: RemovalOptions,
   notes: string[],
 ): Promise<LargeRemoval[]> {
-  const removals: Removal[] = [];
+  const removals: Awaited<ReturnType<typeof planRemoval>>[] = [];
   for (const published of [...kinds.values()].toReversed()) {
     if (published.removals.length > 0 || options.replace === true)
       removals.push(await planRemoval(published, options.replace === true, notes));
   }
-  const large = findLarge(removals);
+  const large = removals
+    .map(({ source, absent, stored }) => ({ kind: source.kind, file: source.name, removed: absent.length, stored }))
+    .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE)
+    .toReversed();
   const isRefused = large.length > 0 && options.allowRemovals !== true && options.dryRun !== true;
   for (const { source, writer, lines, counts, requested, absent } of removals) {
     for (const keys of inBatches([...requested, ...absent])) {
@@ -75,7 +70,8 @@ export async function applyRemovals(
   return large;
 }
 
-async function planRemoval(published: ImportedKind, replace: boolean, notes: string[]): Promise<Removal> {
+/** Finds the stored records that removal lines name, and with `replace` those that are missing from the source. */
+async function planRemoval(published: ImportedKind, replace: boolean, notes: string[]) {
   const { source, writer, counts, lines, removals } = published;
   const present = new Set(await writer.listKeys());
   const requested = removals.filter((key) => {
@@ -85,11 +81,4 @@ async function planRemoval(published: ImportedKind, replace: boolean, notes: str
   const absent = replace ? [...present].filter((key) => lines.get(key) === undefined) : [];
   // Does not count what this import added.
   return { ...published, requested, absent, stored: present.size - counts.added };
-}
-
-function findLarge(planned: readonly Removal[]): LargeRemoval[] {
-  return planned
-    .map(({ source, absent, stored }) => ({ kind: source.kind, file: source.name, removed: absent.length, stored }))
-    .filter(({ removed, stored }) => removed > stored * MAX_REMOVED_SHARE)
-    .toReversed();
 }
