@@ -103,10 +103,9 @@ function pick(few: Uint16Array, bits: Uint32Array): Uint16Array {
 
 /** The positions in the first set but not in the second. */
 export function differenceOf(one: PositionSet, other: PositionSet): PositionSet {
-  if (one.length === 0 || other.length === 0) return one;
-  if (one instanceof Uint16Array && other instanceof Uint16Array) return selectFrom(one, other, false);
+  if (other.length === 0) return one;
+  if (one instanceof Uint16Array) return one.filter((position) => !contains(other, position));
   const without = toBits(other);
-  if (one instanceof Uint16Array) return one.filter((position) => !hasBit(without, position));
   const bits = new Uint32Array(BIT_SET_WORDS);
   for (let word = 0; word < BIT_SET_WORDS; word += 1) bits[word] = at(one, word) & ~at(without, word);
   return fromBits(bits);
@@ -171,19 +170,14 @@ function hasBit(bits: Uint32Array, position: number): boolean {
 }
 
 function intersectArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
-  return one.length <= other.length ? selectFrom(one, other, true) : selectFrom(other, one, true);
-}
-
-/** The positions of one array that are, or are not, in the other. */
-function selectFrom(one: Uint16Array, other: Uint16Array, areIn: boolean): Uint16Array {
-  const selected = new Uint16Array(one.length);
+  const both = new Uint16Array(Math.min(one.length, other.length));
   let length = 0;
   let index = 0;
   for (const position of one) {
     while (index < other.length && at(other, index) < position) index += 1;
-    if ((other[index] === position) === areIn) selected[length++] = position;
+    if (other[index] === position) both[length++] = position;
   }
-  return selected.subarray(0, length);
+  return both.subarray(0, length);
 }
 
 function mergeArrays(one: Uint16Array, other: Uint16Array): Uint16Array {
