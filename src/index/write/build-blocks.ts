@@ -5,7 +5,7 @@ import type { Database } from '../../database/database.ts';
 import { insertRows } from '../../database/rows.ts';
 import { BLOCK_SIZE, storedSet } from '../position-set.ts';
 import type { StoredRow } from '../terms.ts';
-import { BlockBuilder, type StoredEntry } from './block-builder.ts';
+import type { StoredEntry } from './block-builder.ts';
 import type { BuilderMessage } from './block-thread.ts';
 import { indexTable, readIndexedRows } from './indexed-rows.ts';
 import type { IndexedKind } from '../../kinds.ts';
@@ -17,46 +17,37 @@ export interface BlockOfKind {
   readonly block: number;
 }
 
-interface BlockBuild {
-  addRecords(kind: IndexedKind, rows: readonly StoredRow[IndexedKind][]): void | Promise<void>;
-  /** Yields the block's rows in pieces. Records added after the last belong to another block. */
-  buildStored(): Iterable<readonly StoredEntry[]> | AsyncIterable<readonly StoredEntry[]>;
-  close?(): Promise<void>;
-}
-
-/** Rebuilds index blocks from the stored records. Awaits `pause` after each batch, with its number of records. */
+/** Rebuilds index blocks from the stored records, in threads. Awaits `pause` after each batch, with its number of records. */
 export async function buildBlocks(
   database: Database,
   blocks: readonly BlockOfKind[],
   pause: (records: number) => Promise<void>,
 ): Promise<void> {
-  if (blocks.length === 0) return;
-  const threads = Math.min(MAX_THREADS, availableParallelism(), blocks.length);
-  const builds: readonly BlockBuild[] =
-    threads === 1 ? [new BlockBuilder()] : Array.from({ length: threads }, () => new BuilderThread());
+  const length = Math.min(MAX_THREADS, availableParallelism(), blocks.length);
+  const threads = Array.from({ length }, () => new BuilderThread());
   const waiting = [...blocks];
-  const buildNext = async (build: BlockBuild): Promise<void> => {
+  const buildNext = async (thread: BuilderThread): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { kind, block } = next;
       for await (const rows of readIndexedRows(database, kind, block * BLOCK_SIZE, (block + 1) * BLOCK_SIZE)) {
-        await build.addRecords(kind, rows);
+        await thread.addRecords(kind, rows);
         await pause(rows.length);
       }
       await sql`delete from ${sql.table(`catalog.${kind}_index`)} where block = ${block}`.execute(database.kysely);
-      for await (const entries of build.buildStored()) {
+      for await (const entries of thread.buildStored()) {
         const rows = entries.map(({ term, bits }) => storedSet(kind, block, term, bits));
         await insertRows(database, indexTable(kind), rows);
       }
     }
   };
   const ended = await Promise.allSettled(
-    builds.map(async (build) => {
+    threads.map(async (thread) => {
       try {
-        await buildNext(build);
+        await buildNext(thread);
       } finally {
         // After a failure, the other threads start no more blocks.
         waiting.length = 0;
-        await build.close?.();
+        await thread.close();
       }
     }),
   );
@@ -66,7 +57,7 @@ export async function buildBlocks(
 /** Some rows of a block; null after its last, and for a batch. */
 type ThreadResponse = readonly StoredEntry[] | null;
 
-class BuilderThread implements BlockBuild {
+class BuilderThread {
   readonly #worker = new Worker(new URL('block-thread.ts', import.meta.url), {
     // Its results are short-lived: a small heap collected often is as fast, at half the memory.
     resourceLimits: { maxYoungGenerationSizeMb: 16 },
@@ -90,6 +81,7 @@ class BuilderThread implements BlockBuild {
     await earlier;
   }
 
+  /** Yields the block's rows in pieces. Records added after the last belong to another block. */
   async *buildStored(): AsyncGenerator<readonly StoredEntry[]> {
     let next = this.#post('next');
     for (let piece = await next; piece !== null; piece = await next) {
