@@ -1,6 +1,5 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Snapshot } from '../access/snapshot.ts';
-import { compareBytewise } from '../bytewise.ts';
 import type { Query } from '../database/database.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { readBatch, type BatchRequest } from './batch.ts';
@@ -163,8 +162,8 @@ async function readPart(snapshot: Snapshot, feedKind: FeedKind, departures: List
   const lastRecord = records.hasMore ? records.last_key : null;
   if (removed.length === 0) return { bytes: records.bytes, count: records.count, after: lastRecord ?? until };
   const lines = [...linesOf(records.bytes, kind), ...removed.map((removedId) => removalOf(kind, removedId))]
-    .filter((line) => lastRecord === null || compareBytewise(line.id, lastRecord) <= 0)
-    .sort((one, other) => compareBytewise(one.id, other.id));
+    .filter((line) => lastRecord === null || line.id <= lastRecord)
+    .sort((one, other) => (one.id < other.id ? -1 : 1));
   const page = lines.slice(0, limit);
   return {
     bytes: Buffer.from(page.map(({ text }) => `${text}\n`).join('')),

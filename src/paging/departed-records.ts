@@ -2,13 +2,11 @@ import { sql } from 'kysely';
 import type { Scope } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
 import { EVERYTHING, grantedOwners, ownerKey } from '../access/visibility/owners.ts';
-import { compareBytewise } from '../bytewise.ts';
 import type { Engine, Query } from '../database/database.ts';
 import { inBatches } from '../database/rows.ts';
 import { isInList, isLookedUp, limitParameter, listedRows, parameter } from '../database/statement.ts';
 import { scheduler } from '../fair-scheduler.ts';
 import type { ChangedSince } from '../index/conditions.ts';
-import type { CatalogName } from '../database/revision.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { addMilliseconds } from '../timestamp.ts';
 
@@ -18,7 +16,7 @@ export const MAX_DEPARTURES = 5_000;
 /** Owners in a statement, so that it can examine some departures of each. */
 const MAX_OWNERS = 500;
 
-/** Records that left a scope. They can still be visible in another way. */
+/** Records that left a scope. They can still be visible in another way. Ids are ASCII: `<` orders them as databases do. */
 interface DepartedRecords {
   /** In order. */
   readonly ids: readonly string[];
@@ -26,13 +24,9 @@ interface DepartedRecords {
   readonly until: string | null;
 }
 
-interface ReadFor {
-  readonly catalog: CatalogName;
-  readonly scope: Scope;
-}
-
-/** Departures of a kind that were read by id. */
-interface ReadingById extends ReadFor {
+/** Departures of a kind that were read by id, of the snapshot with this digest. */
+interface ReadingById {
+  readonly digest: string;
   readonly kind: IndexedKind;
   /** The id after which they begin. */
   readonly after: string;
@@ -45,12 +39,12 @@ interface ReadingById extends ReadFor {
  * The departures of a listing since a timestamp, of records that the partner saw before: it had the owner's grant earlier.
  * Departures of other owners are not examined, so neither cursors nor the number of pages depend on them.
  *
- * If they are few, they are read once for each catalog. Otherwise they are read by id, some at a time.
+ * If they are few, they are read once for each snapshot. Otherwise they are read by id, some at a time.
  */
 export class ListedDepartures {
   readonly #kinds: readonly IndexedKind[];
   #areMany: boolean;
-  #few: (ReadFor & { readonly ids: ReadonlyMap<string, readonly string[]> }) | null = null;
+  #few: { readonly digest: string; readonly ids: ReadonlyMap<string, readonly string[]> } | null = null;
   /** How far the owners were read by id, so that the next piece of a stream reads nothing again. */
   #reading: ReadingById | null = null;
   #examined = 0;
@@ -74,16 +68,14 @@ export class ListedDepartures {
   async find(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string | null, limit: number) {
     const few = this.#areMany ? null : await this.#readFew(snapshot, since);
     if (few === null) return this.#findById(snapshot, kind, since, after ?? '', limit);
-    return firstOf(
-      (few.get(kind) ?? []).filter((id) => compareBytewise(id, after ?? '') > 0),
-      limit,
-    );
+    const ids = (few.get(kind) ?? []).filter((id) => id > (after ?? ''));
+    return firstOf(ids, limit);
   }
 
   /** The ids of each kind, in order; null if they are many. */
   async #readFew(snapshot: Snapshot, since: ChangedSince): Promise<ReadonlyMap<string, readonly string[]> | null> {
-    const { catalog, scope } = snapshot;
-    if (this.#few?.catalog === catalog && this.#few.scope === scope) return this.#few.ids;
+    const { digest, scope } = snapshot;
+    if (this.#few?.digest === digest) return this.#few.ids;
     const ids = new Map<string, Set<string>>(this.#kinds.map((kind) => [kind, new Set()]));
     let left = MAX_DEPARTURES;
     for (const owners of inBatches(ownersIn(scope, since), MAX_OWNERS)) {
@@ -99,34 +91,26 @@ export class ListedDepartures {
       return null;
     }
     this.#examined += MAX_DEPARTURES - left;
-    this.#few = {
-      catalog,
-      scope,
-      ids: new Map(Array.from(ids, ([kind, kindIds]) => [kind, [...kindIds].sort(compareBytewise)])),
-    };
+    this.#few = { digest, ids: new Map(Array.from(ids, ([kind, kindIds]) => [kind, [...kindIds].sort()])) };
     return this.#few.ids;
   }
 
   /** Reads some departures of each owner, and more of those whose last one is before what is needed of the others. */
   async #findById(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string, limit: number) {
-    const { catalog, scope } = snapshot;
+    const { digest, scope } = snapshot;
     const reading = this.#reading;
-    const isContinued =
-      reading?.kind === kind &&
-      reading.catalog === catalog &&
-      reading.scope === scope &&
-      compareBytewise(reading.after, after) <= 0;
+    const isContinued = reading?.kind === kind && reading.digest === digest && reading.after <= after;
     const owners = isContinued
       ? reading.owners
       : new Map(ownersIn(scope, since).map(([owner, at]) => [owner, { owner, at, until: after }]));
-    const found = new Set(isContinued ? [...reading.found].filter((id) => compareBytewise(id, after) > 0) : []);
-    for (const owner of owners.values()) if (compareBytewise(owner.until, after) < 0) owner.until = after;
-    this.#reading = { kind, catalog, scope, after, owners, found };
+    const found = new Set(isContinued ? [...reading.found].filter((id) => id > after) : []);
+    for (const owner of owners.values()) if (owner.until < after) owner.until = after;
+    this.#reading = { digest, kind, after, owners, found };
     for (let rows = limit + 1; ; rows *= 2) {
       // All departures up to here were examined.
       const until = firstInOrder(Array.from(owners.values(), (owner) => owner.until));
-      const ids = until === null ? [...found] : [...found].filter((id) => compareBytewise(id, until) <= 0);
-      if (until === null || ids.length > limit) return firstOf(ids.sort(compareBytewise), limit);
+      const ids = until === null ? [...found] : [...found].filter((id) => id <= until);
+      if (until === null || ids.length > limit) return firstOf(ids.sort(), limit);
       const behind = [...owners.values()].filter((owner) => owner.until === until);
       for (const batch of inBatches(behind, MAX_OWNERS)) {
         await scheduler.turn(snapshot.partner.id);
@@ -153,10 +137,7 @@ function firstOf(ids: readonly string[], limit: number): DepartedRecords {
 }
 
 function firstInOrder(ids: readonly string[]): string | null {
-  return ids.reduce<string | null>(
-    (first, id) => (first === null || compareBytewise(id, first) < 0 ? id : first),
-    null,
-  );
+  return ids.reduce<string | null>((first, id) => (first === null || id < first ? id : first), null);
 }
 
 /** The owners that a partner was granted, each with the timestamp after which the feed reports what leaves them. */
