@@ -109,11 +109,8 @@ export async function listGrants(database: Database, partnerName: string): Promi
 
 async function missingFromCatalog({ engine, kysely }: Database, owner: Owner, ids: readonly string[]) {
   if (ids.length === 0) return [];
-  const rows = await kysely
-    .selectFrom(OWNERS[owner].table)
-    .select('id')
-    .where((eb) => isOneOf(engine, eb.ref('id'), ids))
-    .execute();
+  const { rows } = await sql<{ id: string }>`
+    select id from ${sql.table(OWNERS[owner].table)} where ${isOneOf(engine, sql.ref('id'), ids)}`.execute(kysely);
   return [...new Set(ids).difference(new Set(rows.map(({ id }) => id)))];
 }
 
@@ -124,13 +121,10 @@ async function readEverythingSince({ kysely }: Database, partnerId: number): Pro
 
 /** False if nothing changed. */
 async function setEverything({ kysely }: Database, partnerId: number, since: string | null): Promise<boolean> {
-  const changed = await kysely
-    .updateTable('access.partners')
-    .set({ everything_since: since })
-    .where('id', '=', partnerId)
-    .where('everything_since', since === null ? 'is not' : 'is', null)
-    .executeTakeFirst();
-  return changed.numUpdatedRows > 0n;
+  const isOther = since === null ? sql`everything_since is not null` : sql`everything_since is null`;
+  const { rows } = await sql`update access.partners set everything_since = ${since}
+    where id = ${partnerId} and ${isOther} returning id`.execute(kysely);
+  return rows.length > 0;
 }
 
 async function insertGrants(
@@ -151,24 +145,18 @@ async function insertGrants(
 }
 
 async function deleteGrants({ engine, kysely }: Database, partnerId: number, owner: Owner, ids: readonly string[]) {
-  return kysely
-    .deleteFrom('access.grants')
-    .where('partner_id', '=', partnerId)
-    .where('kind', '=', owner)
-    .where((eb) => isOneOf(engine, eb.ref('resource_id'), ids))
-    .returning(['resource_id', 'granted_at'])
-    .execute();
+  const { rows } = await sql<{ resource_id: string; granted_at: string }>`delete from access.grants
+    where partner_id = ${partnerId} and kind = ${owner} and ${isOneOf(engine, sql.ref('resource_id'), ids)}
+    returning resource_id, granted_at`.execute(kysely);
+  return rows;
 }
 
-function grantsOf({ kysely }: Database, partnerId: number, owner: Owner): Promise<Grant[]> {
-  return kysely
-    .selectFrom('access.grants as granted')
-    .leftJoin(`${OWNERS[owner].table} as named`, 'named.id', 'granted.resource_id')
-    .select(['granted.resource_id as id', 'granted.granted_at as grantedAt', 'named.name'])
-    .where('granted.partner_id', '=', partnerId)
-    .where('granted.kind', '=', owner)
-    .orderBy('granted.resource_id')
-    .execute();
+async function grantsOf({ kysely }: Database, partnerId: number, owner: Owner): Promise<Grant[]> {
+  const { rows } = await sql<Grant>`
+    select granted.resource_id as id, granted.granted_at as "grantedAt", named.name
+    from access.grants as granted left join ${sql.table(OWNERS[owner].table)} as named on named.id = granted.resource_id
+    where granted.partner_id = ${partnerId} and granted.kind = ${owner} order by granted.resource_id`.execute(kysely);
+  return rows;
 }
 
 function detailsOf(grants: Grants): Record<string, unknown> {

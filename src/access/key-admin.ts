@@ -1,11 +1,11 @@
-import { sql } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { appendEvent, lockLog } from '../database/event-log.ts';
 import { isOneOf } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
-import { checkLabel, digestOf, isKeyId, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
+import { checkLabel, digestOf, KEY_ID, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
 import { getPartnerId } from './partner-admin.ts';
 import { formerName } from './partner-lifecycle.ts';
 
@@ -133,9 +133,8 @@ async function listActiveReplacements(database: Database, nowMs: number, keyId: 
     .where('key_id', '=', keyId)
     .execute();
   const ids = entries.map(({ details }) => (JSON.parse(details) as { replaced_by: string }).replaced_by);
-  const isReplacement = isOneOf(database.engine, sql.ref('key.id'), ids);
-  const rows = await keyRows(database).where(isReplacement).orderBy('key.created_at').orderBy('key.id').execute();
-  return rows.filter((row) => withState(row, nowMs).state === 'active').map((row) => row.id);
+  const keys = await readKeys(database, nowMs, isOneOf(database.engine, sql.ref('key.id'), ids));
+  return keys.filter(({ state }) => state === 'active').map(({ id }) => id);
 }
 
 /** Revokes a key immediately; a revoked one keeps its timestamp. @throws OperatorError if there is no such key. */
@@ -168,43 +167,28 @@ export function revokeKey(
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {
   const partnerId = partnerName === null ? null : await getPartnerId(database, partnerName);
   const lastUses = await readLastUses(database, partnerId);
-  const rows = await keyRows(database)
-    .where('partner.deleted_at', 'is', null)
-    .$if(partnerId !== null, (query) => query.where('partner.id', '=', partnerId))
-    .orderBy('partner.name')
-    .orderBy('key.created_at')
-    .orderBy('key.id')
-    .execute();
-  const nowMs = clock();
-  return rows.map((key) => ({ ...withState(key, nowMs), lastUsedOn: lastUses.get(key.id) ?? null }));
+  const isListed = partnerId === null ? sql`partner.deleted_at is null` : sql`partner.id = ${partnerId}`;
+  const keys = await readKeys(database, clock(), isListed);
+  return keys.map((key) => ({ ...key, lastUsedOn: lastUses.get(key.id) ?? null }));
 }
 
 /** The last day with a request, by key. Scans the usage of all stored days once. */
 async function readLastUses({ kysely }: Database, partnerId: number | null): Promise<Map<string, string>> {
-  const rows = await kysely
-    .selectFrom('access.usage')
-    .select((eb) => ['key_id', eb.fn.max('day').as('day')])
-    .$if(partnerId !== null, (query) => query.where('partner_id', '=', partnerId))
-    .groupBy('key_id')
-    .execute();
+  const ofPartner = partnerId === null ? sql`` : sql`where partner_id = ${partnerId}`;
+  const { rows } = await sql<{ key_id: string; day: string }>`
+    select key_id, max(day) as day from access.usage ${ofPartner} group by key_id`.execute(kysely);
   return new Map(rows.map(({ key_id: keyId, day }) => [keyId, day]));
 }
 
 /** Details of a key by its full text; null if it was not issued here, even if its public ID was. */
 export async function findKey(database: Database, clock: Clock, key: string): Promise<KeyDetails | null> {
-  const id = parseKey(key)?.id ?? '';
-  const row = await keyRows(database)
-    .select('partner.deleted_at as deletedAt')
-    .where('key.id', '=', id)
-    .where('key.digest', '=', digestOf(key))
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  const { deletedAt, ...found } = row;
-  return withState({ ...found, partner: deletedAt === null ? found.partner : formerName(found.partner) }, clock());
+  const isMeant = sql`key.id = ${parseKey(key)?.id ?? ''} and key.digest = ${digestOf(key)}`;
+  const [found = null] = await readKeys(database, clock(), isMeant);
+  return found;
 }
 
 async function getKey(database: Database, nowMs: number, keyId: string): Promise<KeyDetails> {
-  if (!isKeyId(keyId)) {
+  if (!KEY_ID.test(keyId)) {
     // Does not repeat the argument, which could be a whole key and end up in a log.
     const wholeKey = parseKey(keyId.trim());
     throw new OperatorError(
@@ -213,12 +197,9 @@ async function getKey(database: Database, nowMs: number, keyId: string): Promise
         : `pass only the public id, ${wholeKey.id}: others can read a whole key on a command line`,
     );
   }
-  const row = await keyRows(database)
-    .where('key.id', '=', keyId)
-    .where('partner.deleted_at', 'is', null)
-    .executeTakeFirst();
-  if (row === undefined) throw new OperatorError(`there is no key ${keyId}: "pds key list" lists all`);
-  return withState(row, nowMs);
+  const [key] = await readKeys(database, nowMs, sql`key.id = ${keyId} and partner.deleted_at is null`);
+  if (key === undefined) throw new OperatorError(`there is no key ${keyId}: "pds key list" lists all`);
+  return key;
 }
 
 async function appendKeyEvent(transaction: Database, at: string, partnerName: string): Promise<void> {
@@ -250,26 +231,21 @@ async function insertKey(
   return { key, details: await getKey(transaction, nowMs, id) };
 }
 
-function keyRows({ kysely }: Database) {
-  return kysely
-    .selectFrom('access.keys as key')
-    .innerJoin('access.partners as partner', 'partner.id', 'key.partner_id')
-    .select([
-      'key.id',
-      'partner.name as partner',
-      'key.label',
-      'key.environment',
-      'key.created_at as createdAt',
-      'key.expires_at as expiresAt',
-      'key.issued_expires_at as issuedExpiresAt',
-      'key.replaced_by as replacedBy',
-      'key.revoked_at as revokedAt',
-    ]);
+/** The wanted rows `key` with their `partner`, by partner and in order of issue. */
+async function readKeys({ kysely }: Database, nowMs: number, isWanted: RawBuilder<unknown>): Promise<KeyDetails[]> {
+  const { rows } = await sql<Omit<KeyDetails, 'state'> & { deletedAt: string | null }>`
+    select key.id, partner.name as partner, key.label, key.environment, key.created_at as "createdAt",
+      key.expires_at as "expiresAt", key.issued_expires_at as "issuedExpiresAt", key.replaced_by as "replacedBy",
+      key.revoked_at as "revokedAt", partner.deleted_at as "deletedAt"
+    from access.keys as key join access.partners as partner on partner.id = key.partner_id
+    where ${isWanted} order by partner.name, key.created_at, key.id`.execute(kysely);
+  return rows.map(({ deletedAt, ...key }) => {
+    const partner = deletedAt === null ? key.partner : formerName(key.partner);
+    return { ...key, partner, state: stateOf(key, nowMs) };
+  });
 }
 
-function withState(key: Omit<KeyDetails, 'state'>, nowMs: number): KeyDetails {
-  const { revokedAt, expiresAt } = key;
-  const isExpired = expiresAt !== null && expiresAt <= formatTimestamp(nowMs);
-  const unrevoked = isExpired ? 'expired' : 'active';
-  return { ...key, state: revokedAt === null ? unrevoked : 'revoked' };
+function stateOf({ revokedAt, expiresAt }: Omit<KeyDetails, 'state'>, nowMs: number): KeyDetails['state'] {
+  if (revokedAt !== null) return 'revoked';
+  return expiresAt !== null && expiresAt <= formatTimestamp(nowMs) ? 'expired' : 'active';
 }

@@ -20,7 +20,8 @@ const SECRET_LENGTH = 38;
 const CHECKSUM_LENGTH = 6;
 
 const KEY = /^(pds_(live|test)_([0-9A-Za-z]{8})_[0-9A-Za-z]{38})([0-9A-Za-z]{6})$/;
-const KEY_ID = /^[0-9A-Za-z]{8}$/;
+/** A key's public ID. */
+export const KEY_ID = /^[0-9A-Za-z]{8}$/;
 
 /** The demo partner's API key. It is public: the README shows it. */
 export const DEMO_KEY = 'pds_test_demodemo_ThisKeyIsPublishedForEveryoneToTryDemo092oRd';
@@ -61,10 +62,6 @@ export function parseKey(text: string): ParsedKey | null {
   if (match === null) return null;
   const [, body = '', environment, id = '', checksum] = match;
   return checksumOf(body) === checksum ? { id, environment: environment as KeyEnvironment } : null;
-}
-
-export function isKeyId(text: string): boolean {
-  return KEY_ID.test(text);
 }
 
 /** Candidates for leaked keys in any text; the checksum then decides. SECURITY.md publishes it for secret scanners. */

@@ -1,4 +1,4 @@
-import { sql, type NotNull } from 'kysely';
+import { sql, type RawBuilder } from 'kysely';
 import { writeAuditEntry } from '../database/audit.ts';
 import { inTransaction, type Database } from '../database/database.ts';
 import { appendEvent, lockLog } from '../database/event-log.ts';
@@ -152,16 +152,15 @@ function feedKinds(stored: string | null): Set<Kind> {
 }
 
 /** All partners, by name. */
-export async function listPartners(database: Database, clock: Clock): Promise<PartnerSummary[]> {
-  const rows = await summaryRows(database, clock).orderBy('partner.name').execute();
-  return rows.map(toSummary);
+export function listPartners(database: Database, clock: Clock): Promise<PartnerSummary[]> {
+  return readSummaries(database, clock);
 }
 
 /** @throws OperatorError if there is no partner of that name. */
 export async function getPartner(database: Database, clock: Clock, name: string): Promise<PartnerSummary> {
-  const row = await summaryRows(database, clock).where('partner.name', '=', name).executeTakeFirst();
-  if (row === undefined) throw noPartner(name);
-  return toSummary(row);
+  const [partner] = await readSummaries(database, clock, sql`name = ${name}`);
+  if (partner === undefined) throw noPartner(name);
+  return partner;
 }
 
 /**
@@ -220,39 +219,18 @@ async function hasMissedReleases({ kysely }: Database, partnerId: number, suspen
   return rows.length > 0;
 }
 
-function summaryRows({ kysely }: Database, clock: Clock) {
-  const now = formatTimestamp(clock());
-  return kysely
-    .selectFrom('access.partners as partner')
-    .where('partner.deleted_at', 'is', null)
-    .select([
-      'partner.name',
-      'partner.created_at as createdAt',
-      'partner.suspended_at as suspendedAt',
-      'partner.requests_per_minute as requestsPerMinute',
-      'partner.kinds',
-      'partner.everything_since as everythingSince',
-    ])
-    .select((eb) => {
-      const grants = eb
-        .selectFrom('access.grants as granted')
-        .select((e) => e.fn.countAll<number>().as('count'))
-        .whereRef('granted.partner_id', '=', 'partner.id');
-      const keys = eb
-        .selectFrom('access.keys as key')
-        .select((e) => e.fn.countAll<number>().as('count'))
-        .whereRef('key.partner_id', '=', 'partner.id')
-        .where('key.revoked_at', 'is', null)
-        .where((e) => e.or([e('key.expires_at', 'is', null), e('key.expires_at', '>', now)]));
-      return [
-        grants.where('granted.kind', '=', 'lead_entity').as('leadEntityCount'),
-        grants.where('granted.kind', '=', 'coop').as('coopCount'),
-        keys.as('activeKeyCount'),
-      ];
-    })
-    .$narrowType<{ leadEntityCount: NotNull; coopCount: NotNull; activeKeyCount: NotNull }>();
-}
-
-function toSummary(row: Omit<PartnerSummary, 'kinds'> & { kinds: string | null }): PartnerSummary {
-  return { ...row, kinds: parseStoredKinds(row.kinds) };
+async function readSummaries(
+  { kysely }: Database,
+  clock: Clock,
+  isWanted: RawBuilder<unknown> = sql`true`,
+): Promise<PartnerSummary[]> {
+  const { rows } = await sql<Omit<PartnerSummary, 'kinds'> & { kinds: string | null }>`
+    select name, created_at as "createdAt", suspended_at as "suspendedAt", requests_per_minute as "requestsPerMinute",
+      kinds, everything_since as "everythingSince",
+      (select count(*) from access.grants where partner_id = partner.id and kind = 'lead_entity') as "leadEntityCount",
+      (select count(*) from access.grants where partner_id = partner.id and kind = 'coop') as "coopCount",
+      (select count(*) from access.keys where partner_id = partner.id and revoked_at is null
+        and (expires_at is null or expires_at > ${formatTimestamp(clock())})) as "activeKeyCount"
+    from access.partners as partner where deleted_at is null and ${isWanted} order by name`.execute(kysely);
+  return rows.map((row) => ({ ...row, kinds: parseStoredKinds(row.kinds) }));
 }
