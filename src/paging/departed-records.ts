@@ -43,30 +43,22 @@ interface ReadingById {
  */
 export class ListedDepartures {
   readonly #kinds: readonly IndexedKind[];
-  #areMany: boolean;
+  /** Whether some page found that they are many, so that later ones need not count them. */
+  areMany: boolean;
+  /** The number of departures that were examined so far. */
+  examined = 0;
   #few: { readonly digest: string; readonly ids: ReadonlyMap<string, readonly string[]> } | null = null;
   /** How far the owners were read by id, so that the next piece of a stream reads nothing again. */
   #reading: ReadingById | null = null;
-  #examined = 0;
 
-  /** @param areMany whether an earlier page found that they are many, so that this one need not count them. */
   constructor(kinds: readonly IndexedKind[], areMany: boolean) {
     this.#kinds = kinds;
-    this.#areMany = areMany;
-  }
-
-  get areMany(): boolean {
-    return this.#areMany;
-  }
-
-  /** The number of departures that were examined so far. */
-  get examined(): number {
-    return this.#examined;
+    this.areMany = areMany;
   }
 
   /** Finds the first departures of a kind after an id. @throws OtherSnapshotError if a statement saw another one. */
   async find(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string | null, limit: number) {
-    const few = this.#areMany ? null : await this.#readFew(snapshot, since);
+    const few = this.areMany ? null : await this.#readFew(snapshot, since);
     if (few === null) return this.#findById(snapshot, kind, since, after ?? '', limit);
     const ids = (few.get(kind) ?? []).filter((id) => id > (after ?? ''));
     return firstOf(ids, limit);
@@ -86,11 +78,11 @@ export class ListedDepartures {
         left -= 1;
       }
       if (left >= 0) continue;
-      this.#examined += MAX_DEPARTURES;
-      this.#areMany = true;
+      this.examined += MAX_DEPARTURES;
+      this.areMany = true;
       return null;
     }
-    this.#examined += MAX_DEPARTURES - left;
+    this.examined += MAX_DEPARTURES - left;
     this.#few = { digest, ids: new Map(Array.from(ids, ([kind, kindIds]) => [kind, [...kindIds].sort()])) };
     return this.#few.ids;
   }
@@ -119,7 +111,7 @@ export class ListedDepartures {
         const read = await snapshot.run(departuresById(snapshot.engine, { kind, owners: named, rows: maxRows }));
         for (const { owner, first, departed } of read) {
           const departures = departed?.split(' ').map(parseDeparture) ?? [];
-          this.#examined += departures.length;
+          this.examined += departures.length;
           for (const { id, release } of departures) if (first !== null && release >= first) found.add(id);
           const last = departures.at(-1);
           const ofOwner = owners.get(owner);
