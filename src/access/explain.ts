@@ -7,23 +7,6 @@ import { EVERYTHING } from './visibility/owners.ts';
 import { hasDrafts, isDraft, OWNERS, RULES, type Owner } from './visibility/rules.ts';
 import { findWays } from './visibility/ways.ts';
 
-/** Whether a partner sees a record, and why. */
-interface Explanation {
-  readonly partner: string;
-  readonly kind: Kind;
-  /** The record's own key, also if it was found by its `ref`. */
-  readonly id: string;
-  readonly sees: boolean;
-  /** The grants that show it, a supplier through a contract; at most `everything` for a kind that every partner sees. */
-  readonly by: readonly Grounds[];
-  /** Why the partner does not see it, each time with what to do instead. */
-  readonly because: readonly { readonly reason: string; readonly instead: string }[];
-  /** The timestamp of the release that last changed it; null if it is not stored, or of a kind without an index. */
-  readonly changedAt: string | null;
-  /** The last UTC day on which the partner requested the kind or the feed; null if no stored usage counts one. */
-  readonly lastRequest: string | null;
-}
-
 /** A grant that shows a record, since when, and the contract through which; `id` is null for `everything`. */
 interface Grounds {
   readonly grant: Owner | typeof EVERYTHING;
@@ -35,9 +18,12 @@ interface Grounds {
 /**
  * Explains whether a partner sees a record of a kind, by its key; a solicitation also by its `ref`.
  *
+ * @returns its own key; the grants that show it (`by`), at most `everything` for a kind that every partner sees; or why the
+ *   partner does not see it (`because`); when it last changed, if it is stored and its kind has an index; and the last UTC
+ *   day on which the partner requested the kind or the feed, if stored usage counts one.
  * @throws OperatorError if there is no such partner.
  */
-export function explain(database: Database, clock: Clock, name: string, kind: Kind, key: string): Promise<Explanation> {
+export function explain(database: Database, clock: Clock, name: string, kind: Kind, key: string) {
   return inSnapshot(database, async (snapshot) => {
     const { suspendedAt, kinds, everythingSince } = await getPartner(snapshot, clock, name);
     const partnerId = await getPartnerId(snapshot, name);
@@ -67,17 +53,9 @@ export function explain(database: Database, clock: Clock, name: string, kind: Ki
         refuse(`${label} ${id}${through} is not granted`, `pds partner grant ${name} --${word} ${id}`);
       }
     }
-    const [changedAt, lastRequest] = [record?.changedAt ?? null, await findLastRequest(snapshot, partnerId, kind)];
-    return {
-      partner: name,
-      kind,
-      id: record?.id ?? key,
-      sees: because.length === 0,
-      by,
-      because,
-      changedAt,
-      lastRequest,
-    };
+    const { id = key, changedAt = null } = record ?? {};
+    const lastRequest = await findLastRequest(snapshot, partnerId, kind);
+    return { partner: name, kind, id, sees: because.length === 0, by, because, changedAt, lastRequest };
   });
 }
 

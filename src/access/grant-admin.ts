@@ -28,12 +28,7 @@ export interface Grant {
  * @returns what was newly granted, and what was granted before and keeps its timestamp.
  * @throws OperatorError if there is no such partner, or the catalog does not contain an ID.
  */
-export function grant(
-  database: Database,
-  clock: Clock,
-  partnerName: string,
-  requested: Grants,
-): Promise<{ granted: Grants; unchanged: Grants }> {
+export function grant(database: Database, clock: Clock, partnerName: string, requested: Grants) {
   return inTransaction(database, async (transaction) => {
     // First, because on SQLite nothing may be read from `access` before the lock is held.
     const timestamp = await lockLog(transaction, clock);

@@ -32,13 +32,6 @@ export interface ListedKey extends KeyDetails {
   readonly lastUsedOn: string | null;
 }
 
-export interface ReplacedKey extends KeyDetails {
-  /** Whether it was rotated before: that rotation set its end. */
-  readonly keepsEarlierEnd: boolean;
-  /** The public IDs of active keys that earlier rotations issued for it, in order of issue. */
-  readonly earlierReplacements: readonly string[];
-}
-
 /** A newly issued key. Its text is not available again. */
 export interface NewKey {
   readonly key: string;
@@ -54,12 +47,7 @@ export interface KeyOptions {
 }
 
 /** @throws OperatorError if there is no such partner, or the label is refused. */
-export async function issueKey(
-  database: Database,
-  clock: Clock,
-  partnerName: string,
-  options: KeyOptions,
-): Promise<NewKey> {
+export async function issueKey(database: Database, clock: Clock, partnerName: string, options: KeyOptions) {
   const { environment, label = null } = options;
   if (label !== null) checkLabel(label);
   return inTransaction(database, async (transaction) => {
@@ -75,16 +63,13 @@ export async function issueKey(
 
 /**
  * Issues a key that replaces another, with its environment, label and original lifetime. The old key remains valid for
- * the overlap, but not beyond its lifetime. If it was rotated before, it keeps its end, which the partner knows.
+ * the overlap, but not beyond its lifetime. If it was rotated before, it keeps its end, which the partner knows
+ * (`keepsEarlierEnd`).
  *
+ * @returns also the public IDs of active keys that earlier rotations issued for it, in order of issue.
  * @throws OperatorError if there is no such key, or it is no longer valid.
  */
-export function rotateKey(
-  database: Database,
-  clock: Clock,
-  keyId: string,
-  overlapMs: number,
-): Promise<{ issued: NewKey; replaced: ReplacedKey }> {
+export function rotateKey(database: Database, clock: Clock, keyId: string, overlapMs: number) {
   return inTransaction(database, async (transaction) => {
     const at = await lockLog(transaction, clock);
     const nowMs = clock();
@@ -138,11 +123,7 @@ async function listActiveReplacements(database: Database, nowMs: number, keyId: 
 }
 
 /** Revokes a key immediately; a revoked one keeps its timestamp. @throws OperatorError if there is no such key. */
-export function revokeKey(
-  database: Database,
-  clock: Clock,
-  keyId: string,
-): Promise<{ key: KeyDetails; isChanged: boolean }> {
+export function revokeKey(database: Database, clock: Clock, keyId: string) {
   return inTransaction(database, async (transaction) => {
     const at = await lockLog(transaction, clock);
     const nowMs = clock();

@@ -75,16 +75,10 @@ export function checkPartnerName(name: string): void {
 }
 
 /** Finds a partner by name, ignoring case: names that differ only in case would be confused. */
-export async function findPartnerLike(
-  { kysely }: Database,
-  name: string,
-): Promise<{ id: number; name: string } | null> {
-  const found = await kysely
-    .selectFrom('access.partners')
-    .select(['id', 'name'])
-    .where(sql<string>`lower(name)`, '=', name.toLowerCase())
-    .executeTakeFirst();
-  return found ?? null;
+export async function findPartnerLike({ kysely }: Database, name: string) {
+  const { rows } = await sql<{ id: number; name: string }>`
+    select id, name from access.partners where lower(name) = ${name.toLowerCase()}`.execute(kysely);
+  return rows[0] ?? null;
 }
 
 /**

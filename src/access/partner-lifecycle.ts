@@ -29,11 +29,7 @@ export async function renamePartner(database: Database, clock: Clock, name: stri
  * @returns the public IDs of the keys that were active, and the number of grants.
  * @throws OperatorError if there is no such partner.
  */
-export function deletePartner(
-  database: Database,
-  clock: Clock,
-  name: string,
-): Promise<{ endedKeys: string[]; grantCount: number }> {
+export function deletePartner(database: Database, clock: Clock, name: string) {
   return inTransaction(database, async (transaction) => {
     const at = await lockLog(transaction, clock);
     const { kysely } = transaction;

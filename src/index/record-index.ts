@@ -148,11 +148,7 @@ export class RecordIndex {
   }
 
   /** The block, and the position in it, at which the ids after this one begin. */
-  async #startAfter(
-    snapshot: Snapshot,
-    state: IndexState,
-    after: string | null,
-  ): Promise<{ index: number; from: number }> {
+  async #startAfter(snapshot: Snapshot, state: IndexState, after: string | null) {
     const found = after === null ? null : blockOf(state, after);
     if (after === null || found === null) return { index: 0, from: 0 };
     const { index, block } = found;
@@ -166,11 +162,7 @@ export class RecordIndex {
   }
 
   /** Yields a query for each block, ready to be evaluated. */
-  async *#queries(
-    snapshot: Snapshot,
-    blocks: readonly Block[],
-    conditions: readonly Condition[],
-  ): AsyncGenerator<BlockQuery> {
+  async *#queries(snapshot: Snapshot, blocks: readonly Block[], conditions: readonly Condition[]) {
     for (const queries of this.#inBatches(blocks, conditions)) {
       if (queries.some(({ missing }) => missing.size > 0)) await loadSets(snapshot, this.#kind, queries);
       for (const query of queries) {
