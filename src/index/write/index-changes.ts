@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { isOneOf, jsonElements } from '../../database/statement.ts';
 import { inBatches, insertRows } from '../../database/rows.ts';
+import type { Block } from '../block-query.ts';
 import { BlockBuilder, type IndexEntry } from './block-builder.ts';
 import type { BlockOfKind } from './build-blocks.ts';
 import { indexTable, loadStoredRows } from './indexed-rows.ts';
@@ -28,10 +29,7 @@ const MAX_BYTES = 64 * 1024 * 1024;
 /** Index rows read and written together. */
 const BATCH_TERMS = 2_000;
 
-interface IndexBlock {
-  readonly number: number;
-  readonly firstId: string;
-}
+type IndexBlock = Omit<Block, 'prefix'>;
 
 /** A stored record that moves to another position. */
 export interface MovedRecord {
@@ -111,7 +109,8 @@ export class IndexChanges<K extends IndexedKind> {
       for (const block of batch.map((record) => blockOf(record.to))) this.expectNew(block);
       const isRebuilt = ({ position, to: next }: MovedRecord): boolean =>
         this.#rebuilt.has(blockOf(position)) && this.#rebuilt.has(blockOf(next));
-      const rows = await this.#load(batch.filter((record) => !isRebuilt(record)).map(({ id }) => id));
+      const ids = batch.filter((record) => !isRebuilt(record)).map(({ id }) => id);
+      const rows = await loadStoredRows(this.#database, this.#kind, ids);
       for (const row of rows) {
         const terms = this.#termsOf(row);
         this.#change(row.position, terms, EMPTY_TERMS);
@@ -125,10 +124,6 @@ export class IndexChanges<K extends IndexedKind> {
       await this.#updatePositions(batch.map(({ id, to }) => ({ id, position: to })));
     // Only now: a later batch may remove terms from positions that this one filled.
     await this.writeIfLarge();
-  }
-
-  async #load(ids: readonly string[]): Promise<StoredRow[K][]> {
-    return ids.length === 0 ? [] : loadStoredRows(this.#database, this.#kind, ids);
   }
 
   /** Replaces the record at a position; `before` is null for a new record, `after` for a removed one. */
@@ -145,7 +140,8 @@ export class IndexChanges<K extends IndexedKind> {
   async remove(positions: ReadonlyMap<string, number>): Promise<void> {
     // The terms of records in blocks that will be rebuilt are not needed.
     const ids = [...positions].flatMap(([id, position]) => (this.#rebuilt.has(blockOf(position)) ? [] : [id]));
-    const rows = new Map((await this.#load(ids)).map((row) => [row.id, row]));
+    const stored = await loadStoredRows(this.#database, this.#kind, ids);
+    const rows = new Map(stored.map((row) => [row.id, row]));
     for (const [id, position] of positions) this.replace(position, rows.get(id) ?? null, null);
     await this.writeIfLarge();
   }
@@ -160,7 +156,7 @@ export class IndexChanges<K extends IndexedKind> {
 
   changeTerms(position: number, before: readonly string[], after: readonly string[]): void {
     this.#touched.add(blockOf(position));
-    if (!this.#rebuilt.has(blockOf(position))) this.#change(position, new Set(before), new Set(after));
+    this.#change(position, new Set(before), new Set(after));
   }
 
   async write(): Promise<void> {
@@ -202,10 +198,8 @@ export class IndexChanges<K extends IndexedKind> {
   #change(position: number, before: ReadonlySet<string>, after: ReadonlySet<string>): void {
     const block = blockOf(position);
     if (this.#rebuilt.has(block)) return;
-    let pending = this.#pending.get(block);
-    if (pending === undefined)
-      this.#pending.set(block, (pending = { gained: new BlockBuilder(), lost: new BlockBuilder() }));
-    const { gained, lost } = pending;
+    const { gained, lost } = this.#pending.get(block) ?? { gained: new BlockBuilder(), lost: new BlockBuilder() };
+    this.#pending.set(block, { gained, lost });
     gained.add(position % BLOCK_SIZE, after.difference(before));
     lost.add(position % BLOCK_SIZE, before.difference(after));
   }
