@@ -6,7 +6,7 @@ import { readBatch, type BatchRequest } from './batch.ts';
 import type { ListedDepartures } from './departed-records.ts';
 import type { Listing } from './pages.ts';
 import { MAX_PIECE_BYTES, type Piece } from './pieces.ts';
-import { readSince, type Since } from './since.ts';
+import { isUnchangedSince, readSince, type Since } from './since.ts';
 
 export interface FeedKind {
   readonly kind: IndexedKind;
@@ -128,11 +128,6 @@ export async function readChanges(
   }
   const totals = next === null && snapshotDigest !== null ? await countAll(snapshot, kinds) : null;
   return { bytes: joined(parts), count, hasMore: next !== null, next, complete, snapshotDigest, totals };
-}
-
-/** Whether nothing that the partner sees has changed. */
-export function isUnchangedSince({ lastEvent }: Snapshot, since: Since | null): boolean {
-  return since !== null && lastEvent < since.from;
 }
 
 async function countAll(snapshot: Snapshot, kinds: readonly FeedKind[]): Promise<Totals> {

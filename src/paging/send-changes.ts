@@ -10,7 +10,6 @@ import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import {
   FEED_START,
-  isUnchangedSince,
   OutdatedListingError,
   readChanges,
   readFeedState,
@@ -25,6 +24,7 @@ import { ListedDepartures, MAX_DEPARTURES } from './departed-records.ts';
 import { NO_RECORDS, pageOfLines } from './batch.ts';
 import { UNLIMITED } from './pages.ts';
 import { FIRST_PIECE_RECORDS, readPieces } from './pieces.ts';
+import { isUnchangedSince } from './since.ts';
 import { sendBytes, unitsOf } from './stream.ts';
 
 type ChangesRequest = ReturnType<typeof readRequest>;

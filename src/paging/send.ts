@@ -16,7 +16,7 @@ import { formatTimestamp } from '../timestamp.ts';
 import { NO_RECORDS, pageOfLines, readBatch, type Batch } from './batch.ts';
 import { csvColumns } from './csv.ts';
 import { conditionsOf, MAX_PAGE_BYTES, type ConditionsIn, type IndexQuery, type Listing } from './pages.ts';
-import { readSince } from './since.ts';
+import { isUnchangedSince, readSince } from './since.ts';
 import { sendStream } from './stream.ts';
 
 interface ListRoute<Query, C> {
@@ -74,7 +74,7 @@ async function sendList(
     read: async (snapshot) => {
       const since = await readSince(snapshot, updatedSince, cursorWatermark);
       // The most frequent request of a syncing client: nothing has changed, so nothing is searched.
-      if (decodedCursor === null && since !== null && snapshot.lastEvent < since.from) return NO_RECORDS;
+      if (decodedCursor === null && isUnchangedSince(snapshot, since)) return NO_RECORDS;
       return readBatch(snapshot, listing, { since, after, limit, now, maxBytes: MAX_PAGE_BYTES });
     },
   });

@@ -55,6 +55,11 @@ export async function readSince(
   return { from, release: from <= reset_at ? 1 : before + 1, isWatermark, reset_at, narrows_at };
 }
 
+/** Whether nothing that the partner sees has changed. */
+export function isUnchangedSince({ lastEvent }: Snapshot, since: Since | null): boolean {
+  return since !== null && lastEvent < since.from;
+}
+
 interface SinceRow extends Pick<Since, 'reset_at' | 'narrows_at'> {
   readonly is_watermark: 0 | 1;
   /** The numbers of the last releases before the timestamp, and before five seconds earlier. */

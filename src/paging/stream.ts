@@ -13,7 +13,7 @@ import { csvHeader, csvLines, type CsvColumn } from './csv.ts';
 import { freeMemory, NO_RECORDS, readBatch, readKey, type Batch, type BatchRequest } from './batch.ts';
 import { UNLIMITED, type Listing } from './pages.ts';
 import { FIRST_PIECE_RECORDS, MAX_PIECE_BYTES, readPieces, type Piece } from './pieces.ts';
-import { readSince } from './since.ts';
+import { isUnchangedSince, readSince } from './since.ts';
 
 /** Records of a stream for each unit of the partner's limit. */
 const RECORDS_PER_UNIT = 2_000;
@@ -71,7 +71,7 @@ export async function sendStream(
       const etag = entityTag(JSON.stringify(taggedState));
       const empty = { ...NO_RECORDS, etag, total: 0, until: null };
       if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
-      if (decodedCursor === null && since !== null && snapshot.lastEvent < since.from) return empty;
+      if (decodedCursor === null && isUnchangedSince(snapshot, since)) return empty;
       const { total, until } = await readExtent(snapshot, listing, { since, now, after, limit });
       const wanted = { since, after, until, limit: FIRST_PIECE_RECORDS, now, maxBytes: MAX_PIECE_BYTES };
       return { ...(await readBatch(snapshot, listing, wanted)), etag, total, until };
