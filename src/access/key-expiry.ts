@@ -1,4 +1,4 @@
-import type { NotNull } from 'kysely';
+import { sql } from 'kysely';
 import type { Database } from '../database/database.ts';
 import { DAY_MS } from '../timestamp.ts';
 import type { KeyEnvironment } from './keys.ts';
@@ -18,13 +18,9 @@ export interface KeyExpiry {
  * it; null if it was not rotated. Reads the whole table.
  */
 export async function listExpiringKeys({ kysely }: Pick<Database, 'kysely'>, environment: KeyEnvironment, now: string) {
-  return kysely
-    .selectFrom('access.keys as key')
-    .innerJoin('access.partners as partner', 'partner.id', 'key.partner_id')
-    .select(['key.id', 'partner.name as partner', 'key.expires_at as expiresAt', 'key.replaced_by as replacedBy'])
-    .where('key.environment', '=', environment)
-    .where('key.revoked_at', 'is', null)
-    .where('key.expires_at', '>', now)
-    .$narrowType<{ expiresAt: NotNull }>()
-    .execute();
+  const { rows } = await sql<{ id: string; partner: string; expiresAt: string; replacedBy: string | null }>`
+    select key.id, partner.name as partner, key.expires_at as "expiresAt", key.replaced_by as "replacedBy"
+    from access.keys as key join access.partners as partner on partner.id = key.partner_id
+    where key.environment = ${environment} and key.revoked_at is null and key.expires_at > ${now}`.execute(kysely);
+  return rows;
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
-import { insertRows } from '../../database/rows.ts';
+import { countRows, insertRows } from '../../database/rows.ts';
 import { firstRow } from '../../database/statement.ts';
 import { buildBlocks } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
@@ -55,12 +55,9 @@ export async function rebuildIndex(database: Database, token: string, onProgress
 }
 
 /** The number of stored records of each kind. */
-export async function countRecords({ kysely }: Database): Promise<{ kind: IndexedKind; records: number }[]> {
+export async function countRecords(database: Database): Promise<{ kind: IndexedKind; records: number }[]> {
   const counts = [];
-  for (const kind of INDEXED_KINDS) {
-    const statement = sql<{ records: number }>`select count(*) as records from ${sql.table(`catalog.${kind}`)}`;
-    counts.push({ kind, records: firstRow((await statement.execute(kysely)).rows).records });
-  }
+  for (const kind of INDEXED_KINDS) counts.push({ kind, records: await countRows(database, `catalog.${kind}`) });
   return counts;
 }
 
