@@ -46,7 +46,7 @@ type Work<T> = (catalog: Database, number: number) => Promise<{ result: T; event
  * reset without a change names the file that there is.
  *
  * @param work changes the catalog, and must not use `access`. Its event is null if nothing is to be published.
- * @returns its result, with the timestamps of the event, null for none, and of the one before, the epoch for none.
+ * @returns its result, the timestamp of the event (null for none), and that of the event before (the epoch for none).
  * @throws OperatorError if an import ran for over a minute.
  */
 export function changeCatalog<T>(database: OpenDatabase, options: CatalogChangeOptions, work: Work<T>) {

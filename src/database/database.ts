@@ -104,7 +104,7 @@ export interface OpenDatabase extends Database, AsyncDisposable {
 }
 
 export interface TextsToRead {
-  /** Selects `ordinal`, by which they are ordered, `key`, in the same order, `text`, and `changes_at`; see `Texts`. */
+  /** Selects `ordinal`, the order of the texts and of their `key`, and `text` and `changes_at`; see `Texts`. */
   readonly texts: RawBuilder<unknown>;
   /** Whether SQLite's cross join returns them in this order by itself. Sorting would copy all texts. */
   readonly isInOrder?: boolean;

@@ -217,8 +217,9 @@ export function reasonOf(error: unknown, redisUrl: string): string {
 }
 
 /**
- * The prefix of all Redis keys of one installation: partners have the IDs from 1 in each. It has an HMAC with the cursor
- * secret, which it does not reveal, of the environment, since a test installation is often a copy of production.
+ * The prefix of all Redis keys of one installation. The IDs of partners begin at 1 in each, so two on one Redis would count
+ * each other's requests. It contains an HMAC by the cursor secret, which does not reveal that secret. The environment is
+ * part of it, because a test installation is often a copy of production.
  */
 export function redisNamespace(cursorSecret: Buffer, environment: Environment): string {
   const token = createHmac('sha256', cursorSecret).update(`redis ${environment}`).digest('base64url');

@@ -73,7 +73,7 @@ export interface RateLimitResult {
 export interface RateLimiter {
   readonly windowSeconds: number;
   /**
-   * Counts one request as `units`, also an exceeding one. A result known in this process is returned synchronously.
+   * Counts one request as `units`, also one over the limit. A result that is known in this process is returned synchronously.
    *
    * @param quota requests per window. Each partner has its own, and it can change within a window.
    */

@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url';
  * put its commit here: `git rev-parse <the commit that changed "version" in package.json to it, or a later one of the
  * same version>`.
  */
-export const VERSION_BEFORE = { version: '2.2.2', commit: 'a01ccab5c6180e17fa04dee7f055acb10251a414' };
+export const VERSION_BEFORE = { version: '2.2.3', commit: 'd30ad16459bc6636a9f2e10c1efda830a7dbc4c3' };
 
 const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 

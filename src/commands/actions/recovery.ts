@@ -94,7 +94,7 @@ export async function restoreDatabase(
   noteWhatFollows(report, output);
 }
 
-/** What it returns throws an OperatorError if there is no terminal to ask on. */
+/** Makes the question before a restore, which throws an OperatorError if there is no terminal to ask on. */
 function confirmRestore(output: Output, path: string, withAccess: boolean) {
   return async ({ made_at, last_event }: RestoreReport['manifest'], lastEvent: string | null): Promise<void> => {
     const lost = `${path} (${lastEvent === null ? 'no event can be read' : `last event at ${lastEvent}`})`;

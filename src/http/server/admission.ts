@@ -45,7 +45,7 @@ export class Admission {
     );
   }
 
-  /** Call for each request refused for overload elsewhere, too. */
+  /** Also call it for each request that is refused for overload elsewhere. */
   countRefusal(): void {
     this.refused += 1;
     this.#warn();

@@ -31,7 +31,7 @@ export const FRAMEWORK_OPTIONS = {
   return503OnClosing: false,
 } as const;
 
-// A client that sends slowly, or does not read, occupies a connection. Node limits it to one and five minutes.
+// A client that sends slowly, or does not read, occupies a connection. Node's own limits are one and five minutes.
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 15_000;
 const CONNECTIONS_CHECK_MS = 1_000;
