@@ -63,7 +63,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
       },
   },
   'docs/operators/containers.md': {
-    'docker build --file Containerfile --tag partner-data-service:2.2.3 .': {
+    'docker build --file Containerfile --tag partner-data-service:2.2.4 .': {
       because: 'image.sqlite.test.ts builds and runs the image with Buildah',
     },
     'install -m 600 /dev/null partner-data-service.env': { because: 'it needs a container engine' },
@@ -109,7 +109,7 @@ export const COMMAND_BLOCKS: Readonly<Record<string, Readonly<Record<string, Run
     'npx pds usage': 'documents.sqlite',
   },
   'docs/operators/upgrading.md': {
-    'sudo git clone https://git.example.com/partner-data-service /opt/partner-data-service/2.2.3': 'procedures.sqlite',
+    'sudo git clone https://git.example.com/partner-data-service /opt/partner-data-service/2.2.4': 'procedures.sqlite',
     'sudo pds migrate': 'procedures.sqlite',
     'sudo systemctl restart partner-data-service': 'procedures.sqlite',
     'for port in 8081 8082; do': 'procedures.sqlite',
