@@ -56,9 +56,6 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   });
   const labels = { version: manifest.version, node_version: process.version, engine: database.engine };
   gauge('pds_build_info', 'Always 1; the labels identify the build', () => [{ labels, value: 1 }]);
-  gauge('pds_ready', '1 if the service is ready for requests, as reported by /readyz', async () =>
-    Number((await parts.readiness.read()).reasons.length === 0),
-  );
 
   counter('pds_limited_requests_total', "Requests over their partner's limit per minute", () =>
     [...limits.limitedRequests].map(([partner, value]) => ({ labels: { partner }, value })),
@@ -143,6 +140,9 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     ofServers(({ name: server, connections }) => [{ labels: { server }, value: connections.waiting }]),
   );
   // After the connections above, which these reads use.
+  gauge('pds_ready', '1 if the service is ready for requests, as reported by /readyz', async () =>
+    Number((await parts.readiness.read()).reasons.length === 0),
+  );
   gauge(
     'pds_last_import_timestamp_seconds',
     'Unix timestamp of the last import that succeeded, also if it changed nothing; 0 before the first',
