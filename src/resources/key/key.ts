@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { sql } from 'kysely';
-import { KEY_ENVIRONMENTS, type KeyEnvironment } from '../../access/keys.ts';
+import { KEY_ENVIRONMENTS, KEY_ID, type KeyEnvironment } from '../../access/keys.ts';
 import type { Partner } from '../../access/scope.ts';
 import type { Engine, Query } from '../../database/database.ts';
 import { checkedAt } from '../../database/revision.ts';
@@ -55,7 +55,7 @@ const keyIdText = (description: string, example: string) => ({
   type: 'string',
   minLength: 8,
   maxLength: 8,
-  pattern: '^[0-9A-Za-z]{8}$',
+  pattern: KEY_ID.source,
   description,
   examples: [example],
 });
