@@ -1,4 +1,3 @@
-import manifest from '../../package.json' with { type: 'json' };
 import type { DatabaseConfig } from '../config.ts';
 import { pathOf } from '../database/configured.ts';
 import type { MigrateOptions } from '../database/migrations/migrator.ts';
@@ -50,7 +49,6 @@ export async function backUpBeforeUpgrade(
   if (path === null) return null;
   return backUpBeside(path, {
     clock: Date.now,
-    version: manifest.version,
     onProgress: (_, done, total) => onProgress(done, total),
   });
 }

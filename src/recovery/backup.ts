@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
+import project from '../../package.json' with { type: 'json' };
 import { lockFiles, type WorkHooks } from '../database/catalog-lock.ts';
 import { readLastEvent } from '../database/event-log.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
@@ -19,7 +20,6 @@ import { BACKUP_FILES, BACKUP_FORMAT, MANIFEST_FILE, type BackupManifest } from 
 
 export interface BackupOptions extends Pick<WorkHooks, 'onWaiting'> {
   readonly clock: Clock;
-  readonly version: string;
   /** Whether there must also be room for an upgrade, which copies the catalog and can write all partners again. */
   readonly isBeforeUpgrade?: boolean;
   /** Called during the backup: with bytes copied, then with bytes read again to compute digests. */
@@ -97,7 +97,7 @@ async function fill(folder: string, path: string, options: BackupOptions): Promi
   }
   const manifest: BackupManifest = {
     format: BACKUP_FORMAT,
-    version: options.version,
+    version: project.version,
     made_at: madeAt,
     ...(await describeCopy(files)),
     files: await checkBoth(files, options),

@@ -132,7 +132,7 @@ test('every command refuses a database of version 1.3, names version 2.0, and ch
       create table ${table} (number bigint primary key, token text not null)`);
   }
   const target = join(folder, 'backup');
-  await backup(join(folder, 'pds.sqlite'), target, { clock: Date.now, version: 'test' });
+  await backup(join(folder, 'pds.sqlite'), target, { clock: Date.now });
   // A reader leaves SQLite's shared memory.
   const names = () => readdirSync(former).filter((name) => !/-(wal|shm)$/.test(name));
   const tree = () => names().map((name) => [name, readFileSync(join(former, name), 'base64')]);

@@ -214,10 +214,7 @@ describe('a scrape shows', () => {
       return;
     }
     expect(await shown()).toBe(0);
-    const { made_at: madeAt } = await backup(config.path, `${config.path}.backup`, {
-      clock: Date.now,
-      version: 'test',
-    });
+    const { made_at: madeAt } = await backup(config.path, `${config.path}.backup`, { clock: Date.now });
     expect(await shown()).toBe(Date.parse(madeAt) / 1000);
   });
 

@@ -28,7 +28,7 @@ export async function createBackedUp(): Promise<BackedUp> {
   return {
     ...files,
     target,
-    backUp: () => backup(files.path, target, { clock: Date.now, version: 'test' }),
+    backUp: () => backup(files.path, target, { clock: Date.now }),
     restore: (...options) => runPds(['restore', target, '--yes', '--json', ...options], files.settings),
   };
 }

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 
 function backUp(target: string, options: Partial<BackupOptions> = {}) {
-  return backup(databasePathOf(made), target, { clock: Date.now, version: 'test', ...options });
+  return backup(databasePathOf(made), target, { clock: Date.now, ...options });
 }
 
 test.each(['copying', 'checking'] as const)('a backup interrupted while %s leaves nothing behind', async (step) => {

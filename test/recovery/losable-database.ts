@@ -39,7 +39,7 @@ export async function createLosableDatabase(): Promise<LosableDatabase> {
       ...{ config, use },
       async backUp() {
         rmSync(folder, { recursive: true, force: true });
-        await backup(config.path, folder, { clock: Date.now, version: 'test' });
+        await backup(config.path, folder, { clock: Date.now });
       },
       async lose() {
         await restore(config.path, folder, { clock: Date.now });

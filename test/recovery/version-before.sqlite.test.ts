@@ -38,7 +38,7 @@ test.each([[], ['--access']])(`a backup of version ${VERSION_BEFORE.version} is 
 });
 
 test(`version ${VERSION_BEFORE.version} restores the backup that this one makes before an upgrade`, async () => {
-  const backup = await backUpBeside(files.path, { clock: Date.now, version: 'test' });
+  const backup = await backUpBeside(files.path, { clock: Date.now });
   await runBefore(url, 'restore', backup, '--access', '--yes');
   await expectRestored(0);
 });

@@ -1,4 +1,3 @@
-import project from '../../../package.json' with { type: 'json' };
 import type { Config } from '../../config.ts';
 import { readLoss } from '../../database/postgres/timeline.ts';
 import { OperatorError } from '../../operator-error.ts';
@@ -32,7 +31,6 @@ export async function backupDatabase(
   const progress = startProgress(output, 'Interrupted; no backup was made.');
   const options: BackupOptions = {
     clock: Date.now,
-    version: project.version,
     onProgress: (step, done, total) => progress.show(STEPS[step], done, total),
     onWaiting: () => output.note(WAITING),
   };
