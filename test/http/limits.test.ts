@@ -60,6 +60,17 @@ describe('the limit of a partner', () => {
     expect((await send(service.key)).statusCode).toBe(200);
   });
 
+  test('allows any number of keys, each of which is looked up once', async () => {
+    const keys: string[] = [];
+    // More than the requests that one holder can have in flight.
+    for (let count = 0; count < 140; count += 1) {
+      const options = { environment: 'test', lifetimeMs: null } as const;
+      keys.push((await issueKey(service.database, Date.now, 'acme', options)).key);
+    }
+    // Without a cached response, which would return every permit of its request.
+    for (const key of keys) expect((await send(key, '/v1/nothing')).statusCode).toBe(404);
+  });
+
   test('is the configured one if the partner has none of its own', async () => {
     await using configured = await createTestApp({ config: { requestsPerMinute: 2 } });
     const { headers } = await configured.app.inject({ url: '/v1/coops', headers: configured.authorization });
