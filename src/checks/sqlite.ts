@@ -4,6 +4,7 @@ import type { Environment } from '../config.ts';
 import { openForServing } from '../database/open.ts';
 import { DatabaseUnavailableError, type OpenDatabase } from '../database/database.ts';
 import { listNamedFiles } from '../database/event-log.ts';
+import { ROOM_SHARE } from '../database/sqlite/catalog-files.ts';
 import { catalogPath, largestCatalogBytes, listCatalogFiles } from '../database/sqlite/file-names.ts';
 import {
   findDamage,
@@ -17,9 +18,6 @@ import { checkContents, EMPTY_ADVICE } from './contents.ts';
 import { fail, ok, warn, type Finding } from './finding.ts';
 
 const about = 'database';
-
-/** Of the catalog's size: an import needs as much as the copy grows to. */
-const ROOM_SHARE = 1.25;
 
 const UNUSABLE_ADVICE = 'Fix this first: neither servers nor commands can use the database.';
 
@@ -75,7 +73,7 @@ async function checkCatalogs(database: OpenDatabase, path: string, folder: strin
   const named = name === null ? new Set<string>() : await listNamedFiles(database);
   const unused = listCatalogFiles(path).filter((file) => !named.has(basename(file)));
   if (unused.length > 0) {
-    const advice = 'A running import makes one. Those of an import that was killed are deleted by the next one.';
+    const advice = 'A running import makes one. The next import deletes what a killed one left.';
     findings.push(warn('files', `no release names ${unused.map((file) => basename(file)).join(', ')}`, advice));
   }
   return findings;

@@ -14,7 +14,7 @@ import {
   readPublishedNumber,
   type ReleaseEvent,
 } from './event-log.ts';
-import { deleteOtherCatalogs } from './sqlite/catalog-files.ts';
+import { deleteOtherCatalogs, ROOM_SHARE } from './sqlite/catalog-files.ts';
 import { catalogPath } from './sqlite/file-names.ts';
 import { openDraft } from './sqlite/sqlite.ts';
 
@@ -29,7 +29,7 @@ export interface CatalogEvent {
   readonly complete: (transaction: Database, at: string, lastEvent: string) => Promise<void>;
 }
 
-export interface CatalogChangeOptions extends Omit<WorkHooks, 'onProgress'> {
+interface CatalogChangeOptions extends Omit<WorkHooks, 'onProgress'> {
   readonly clock: Clock;
   /** SQLite: finds the path of a catalog to begin with instead of the current one, under the lock. */
   readonly source?: () => string | Promise<string>;
@@ -87,7 +87,10 @@ async function changeCopy<T>(
   const before = await findLastRelease(database);
   const next = await nextReleaseNumber(database);
   const current = before?.file == null ? null : catalogPath(files.path, before.file);
-  const draft = openDraft(files.path, next, source === undefined ? current : await source());
+  const draft =
+    source === undefined
+      ? openDraft(files.path, next, current, ROOM_SHARE)
+      : openDraft(files.path, next, await source());
   let isNamed = false as boolean;
   try {
     const { result, event } = await work(draft.database, next);
@@ -106,7 +109,8 @@ async function changeCopy<T>(
       return done;
     });
     files.attachCurrent();
-    await deleteUnused(database, files, keptReleases(database));
+    // What a reset left stays, so that it can be undone.
+    await deleteUnused(database, files, Math.max(event.what === 'reset' ? 2 : 1, keptReleases(database)));
     return { result, ...appended };
   } finally {
     if (!isNamed) draft.discard();

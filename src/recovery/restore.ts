@@ -20,7 +20,7 @@ import {
   replaceFile,
   type ReplacedFile,
 } from '../database/sqlite/replaced-database.ts';
-import { catalogPath, newCatalogName } from '../database/sqlite/file-names.ts';
+import { catalogPath, listCatalogFiles, newCatalogName } from '../database/sqlite/file-names.ts';
 import {
   FormerDatabaseError,
   makePrivateFile,
@@ -173,6 +173,7 @@ async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
   const staged = `${path}.restoring`;
   const name = newCatalogName(path, 0);
   const catalog = catalogPath(path, name);
+  const catalogsBefore = listCatalogFiles(path);
   let isDone = false;
   try {
     if (isNew) makeLike(path, dirname(path), 0o600);
@@ -186,7 +187,7 @@ async function restoreAll(restoring: Restoring): Promise<RestoreReport> {
     makeLike(staged, path);
     for (const file of [staged, catalog]) syncToDisk(file);
     const suffix = `replaced-${formatTimestamp(clock()).replaceAll(':', '-')}`;
-    const replaced = keepFiles(isNew ? [] : filesOf(path, main), suffix);
+    const replaced = keepFiles(isNew ? catalogsBefore : filesOf(path, main, catalogsBefore), suffix);
     replaceFile(staged, path);
     isDone = true;
     syncToDisk(dirname(path));
@@ -248,15 +249,19 @@ async function suspendAll({ kysely }: Database, clock: Clock) {
   return { suspended: namesOf(now), suspendedBefore: namesOf(before) };
 }
 
-/** The files to keep under other names, with the catalog that the log names: the next import would delete it. */
-function filesOf(path: string, { connection }: ReplacedFile): string[] {
-  const names = [path, ...COMPANIONS.map((companion) => path + companion)];
+/**
+ * The files to keep under other names, with the catalog that the log names: the next import would delete it. A damaged log
+ * names none, so that all catalogs stay.
+ */
+function filesOf(path: string, { connection }: ReplacedFile, catalogs: readonly string[]): string[] {
+  let current = catalogs;
   try {
     const last = connection?.prepare('select file from events where partner_id is null order by at desc limit 1').get();
-    if (typeof last?.['file'] === 'string') names.push(catalogPath(path, last['file']));
+    if (typeof last?.['file'] === 'string') current = [catalogPath(path, last['file'])];
   } catch {
-    // A damaged log names none.
+    // Not even this can be read.
   }
+  const names = [path, ...COMPANIONS.map((companion) => path + companion), ...current];
   return names.filter((file) => existsSync(file));
 }
 

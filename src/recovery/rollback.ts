@@ -66,7 +66,7 @@ export async function rollback(database: OpenDatabase, options: RollbackOptions)
     );
   };
   const { at } = await changeCatalog(database, { ...options, source }, async (draft) => {
-    // Of a version before this one, that is a copy.
+    // A catalog of an older version is copied, and the copy upgraded.
     await upgradeDraft(draft, clock);
     const { from, to, madeFrom } = target;
     return { result: null, event: { ...resetOf({ action: 'rollback', details: { from, to } }, clock), madeFrom } };
@@ -90,7 +90,9 @@ async function findTarget(database: Database, files: CatalogFiles, release: numb
   if (current === undefined) throw new OperatorError('there is no release yet: nothing was changed');
   const wanted = release ?? current.made_from;
   if (wanted === null) {
-    throw new OperatorError('the current release is the first: there is none to go back to. Nothing was changed');
+    throw new OperatorError(
+      `release ${current.release} was made from no other: "pds releases" lists those that can be named. Nothing was changed`,
+    );
   }
   const target = releases.find((each) => each.release === wanted);
   if (target === undefined) {
@@ -101,7 +103,7 @@ async function findTarget(database: Database, files: CatalogFiles, release: numb
   }
   if (target.file === null || !isKept(files, target)) {
     throw new OperatorError(
-      `the catalog of release ${wanted} was deleted: PDS_KEEP_RELEASES says how many stay, and "pds releases" lists ` +
+      `the catalog of release ${wanted} was deleted: PDS_KEEP_RELEASES sets how many are kept, and "pds releases" lists ` +
         'them. Nothing was changed',
     );
   }

@@ -253,6 +253,23 @@ describe('pds restore', { timeout: 120_000 }, () => {
     expect(await files.use(cityNames)).toEqual(['City of A', 'City of B']);
   });
 
+  test.each(['is missing', 'is damaged'])('keeps all catalogs under other names if the log %s', async (state) => {
+    await files.backUp();
+    const file = await files.use(async (database) => {
+      await renameCity(database, 'Renamed since');
+      return join(dirname(files.path), (await findLastRelease(database))?.file ?? '');
+    });
+    const newest = readFileSync(file);
+    if (state === 'is missing') rmSync(files.path);
+    else writeFileSync(files.path, 'no database any more');
+    const { code, stdout, stderr } = await files.restore('--access');
+    expect(code, stderr).toBe(0);
+    const { replaced } = JSON.parse(stdout) as { replaced: string[] };
+    for (const name of ['2', '3', '4']) await files.use((database) => renameCity(database, name));
+    const [kept = ''] = replaced.filter((path) => path.startsWith(`${file}.replaced-`));
+    expect(readFileSync(kept).equals(newest)).toBe(true);
+  });
+
   test('replaces a damaged database without applying its WAL to the new one', async () => {
     await files.backUp();
     // A killed process leaves its write-ahead log next to the file.

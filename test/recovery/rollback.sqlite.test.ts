@@ -88,7 +88,19 @@ test('two rollbacks go two releases back, if their catalogs are kept', async () 
   await rollback(keeping(5), { clock });
   await rollback(keeping(5), { clock });
   expect(await nameIn(database)).toBe('A');
-  await expect(rollback(keeping(5), { clock })).rejects.toThrow(/is the first/);
+  await expect(rollback(keeping(5), { clock })).rejects.toThrow(/release 5 was made from no other: "pds releases"/);
+});
+
+test('the catalog that a rollback leaves stays until the next import, even if only one is kept', async () => {
+  await publishName('A', keeping(5));
+  await publishName('B', keeping(5));
+  const one = keeping(1);
+  await rollback(one, { clock, release: 1 });
+  expect(await nameIn(database)).toBe('A');
+  await rollback(one, { clock, release: 2 });
+  expect(await nameIn(database)).toBe('B');
+  await publishName('C', one);
+  expect(files()).toHaveLength(1);
 });
 
 test('a recovery and a reindex keep the records, and what a rollback goes back to', async () => {

@@ -148,7 +148,7 @@ function noteWhatFollows(
     );
   }
   if (replaced.length > 0) {
-    output.note(`The replaced database was moved to: ${replaced.join(', ')}. Remove it when you no longer need it.`);
+    output.note(`Replaced files were moved to: ${replaced.join(', ')}. Remove them when you no longer need them.`);
   }
 }
 

@@ -34,22 +34,29 @@ export function tryImportLock(path: string): Disposable | null {
   }
 }
 
-/** Of these pages a copy without free ones is made by SQLite. */
+/** The free space that an import needs, as a multiple of the catalog's size: its copy can grow. */
+export const ROOM_SHARE = 1.25;
+
+/** Above this share of free pages, SQLite makes the copy, without them. */
 const FREE_SHARE = 0.25;
 
-/** Copies a catalog to a new file, with the owner and permissions of the database. @throws OperatorError without room. */
-export function copyCatalog(from: string, to: string, database: string): void {
-  // It does not change. Otherwise SQLite could create files beside it.
+/**
+ * Copies a catalog to a new file, with the owner and permissions of the database.
+ *
+ * @param roomShare the free space that must be there, as a multiple of the catalog's size.
+ * @throws OperatorError without room.
+ */
+export function copyCatalog(from: string, to: string, database: string, roomShare = 1): void {
+  // Immutable: otherwise SQLite could create files beside it.
   using source = new SqliteConnection(`${pathToFileURL(from).href}?mode=ro&immutable=1`, { readOnly: true });
   const pragma = (name: string): number => Number(source.prepare(`pragma ${name}`).get()?.[name]);
   const isSparse = pragma('freelist_count') > FREE_SHARE * pragma('page_count');
-  if (isSparse) {
-    refuseFullDisk(from, to);
-    makePrivateFile(to);
-    source.prepare('vacuum into ?').run(to);
-  } else if (!cloneFile(from, to)) {
-    refuseFullDisk(from, to);
-    copyFileSync(from, to, constants.COPYFILE_EXCL);
+  if (isSparse || !cloneFile(from, to)) {
+    refuseFullDisk(roomShare * statSync(from).size, to);
+    if (isSparse) {
+      makePrivateFile(to);
+      source.prepare('vacuum into ?').run(to);
+    } else copyFileSync(from, to, constants.COPYFILE_EXCL);
   }
   makeLike(to, database);
 }
@@ -65,8 +72,8 @@ function cloneFile(from: string, to: string): boolean {
   }
 }
 
-function refuseFullDisk(from: string, to: string): void {
-  const missingBytes = statSync(from).size + SMALL_BYTES - freeBytes(to);
+function refuseFullDisk(bytes: number, to: string): void {
+  const missingBytes = bytes + SMALL_BYTES - freeBytes(to);
   if (missingBytes <= 0) return;
   throw new OperatorError(
     `no space is left on the disk for ${to}, a copy of the catalog: free at least ${1 + Math.ceil(missingBytes / 1e6)} MB, ` +

@@ -197,8 +197,9 @@ function runEachOn(prepared: SqliteDatabase): NonNullable<OpenDatabase['runEach'
  * @param path of the database that the new catalog is for.
  * @param number of the release or reset that will name it.
  * @param original the path of the catalog; null for an empty one. One of another database is copied at once.
+ * @param roomShare as `copyCatalog`.
  */
-export function openDraft(path: string, number: number, original: string | null) {
+export function openDraft(path: string, number: number, original: string | null, roomShare = 1) {
   const connection = new SqliteConnection(':memory:', { timeout: BUSY_TIMEOUT_MS });
   connection.exec('pragma temp_store = memory; pragma trusted_schema = off');
   let name: string | null = null;
@@ -208,10 +209,10 @@ export function openDraft(path: string, number: number, original: string | null)
     if (original === null) {
       makePrivateFile(file);
       makeLike(file, path);
-    } else copyCatalog(original, file, path);
+    } else copyCatalog(original, file, path, roomShare);
     attach(connection, 'catalog', file, 'mode=rw');
-    // A file that is thrown away if anything fails need not be on disk before it is complete. SQLite refuses to do
-    // without a journal, and a failed statement would keep half of its rows.
+    // A file that is thrown away if anything fails need not be on disk before it is complete. Without a journal, which
+    // Node's SQLite refuses, a failed statement would keep half of its rows.
     connection.exec(
       `pragma catalog.page_size = 8192; pragma catalog.journal_mode = delete; pragma catalog.synchronous = off;
       pragma catalog.cache_size = -${CACHE_KIB}; begin`,
