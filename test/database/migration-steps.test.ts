@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { expect, inject, test } from 'vitest';
+import { listReleases } from '../../src/database/event-log.ts';
 import { openForCommands } from '../../src/database/open.ts';
 import { migrate, prepareSchema } from '../../src/database/migrations/migrator.ts';
 import { createEmptyDatabase, databaseForEachTest } from '../support/database.ts';
@@ -32,6 +33,27 @@ test('an upgrade ends with the schema of a new database, and keeps the records',
   // SQLite appends a column to the text of a definition, so both began with the same one.
   expect(await readSchemaTexts(made.database)).toEqual(await readSchemaTexts(fresh.database));
   expect((await publishLines(made.database, SMALL_CATALOG)).timestamp).toBeNull();
+});
+
+test('an upgrade of the catalog is a release that changes no record', async () => {
+  await publishLines(made.database, SMALL_CATALOG);
+  const { kysely } = made.database;
+  const changes = () =>
+    kysely.selectFrom('catalog.contracts').select(['id', 'changed_release']).orderBy('id').execute();
+  const before = await changes();
+  using _later = becomeLaterVersion();
+  await migrate(made.database, clock);
+  const releases = await listReleases(made.database, 10);
+  expect(releases.map(({ release, what }) => `${release} ${what}`)).toEqual(['2 release', '1 release']);
+  expect(await changes()).toEqual(before);
+  expect(await migrate(made.database, clock)).toEqual([]);
+  expect(await listReleases(made.database, 10)).toHaveLength(2);
+});
+
+test('an upgrade before the first import publishes nothing', async () => {
+  using _later = becomeLaterVersion();
+  expect(await migrate(made.database, clock)).toEqual(UPGRADE);
+  expect(await listReleases(made.database, 10)).toEqual([]);
 });
 
 test('no two records can have the same position', async () => {

@@ -5,6 +5,7 @@ import { endWithClient, lockCatalog, lockFiles, type WorkHooks } from '../catalo
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import { writeAuditEntry } from '../audit.ts';
 import { inTransaction, type Database, type OpenDatabase, SchemaVersionError } from '../database.ts';
+import { findLastRelease } from '../event-log.ts';
 import { readRecordedTimeline, recordTimeline } from '../postgres/timeline.ts';
 import { readStoredSetting, storeSetting } from '../rows.ts';
 import { readValue } from '../statement.ts';
@@ -19,7 +20,7 @@ const inOrder = (isEmpty: boolean): readonly TableGroup[] => (isEmpty ? GROUPS :
 // An arbitrary number that nothing else on the server uses: the ASCII codes of "pds" and a counter.
 const MIGRATION_LOCK = 0x70647301;
 
-export interface SchemaState {
+interface SchemaState {
   /** The first migration has not completed. */
   isEmpty: boolean;
   /** Names of the migrations still to run, in order. */
@@ -32,7 +33,7 @@ export interface MigrateOptions extends Pick<WorkHooks, 'onProgress' | 'onWaitin
 }
 
 /** Upgrades begin with the migration: servers accept a newer schema that they can read, commands none. */
-export type SchemaUse = 'serve' | 'command';
+type SchemaUse = 'serve' | 'command';
 
 /**
  * Compares the database with this version's migrations.
@@ -99,8 +100,7 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
   if (!isEmpty) await options.beforeUpgrade?.();
   for (const group of inOrder(isEmpty)) {
     const { catalogFiles } = database;
-    // Before the first release the catalog is in memory, and of this connection alone.
-    if (group === 'catalog' && catalogFiles !== undefined && catalogFiles.attachCurrent() !== null) {
+    if (group === 'catalog' && (await isPublished(database, isEmpty))) {
       ran.push(...(await upgradeCatalog(database, clock, options)));
       continue;
     }
@@ -122,7 +122,15 @@ export async function migrate(database: OpenDatabase, clock: Clock, options: Mig
   return ran;
 }
 
-/** Upgrades a copy of SQLite's catalog, and publishes it as a release that changes no record. */
+/** Whether the catalog can be changed by a release only. Before the first one, SQLite's is in memory. */
+async function isPublished(database: Database, isEmpty: boolean): Promise<boolean> {
+  const { engine, catalogFiles } = database;
+  if (engine === 'postgres') return !isEmpty && (await findLastRelease(database)) !== null;
+  // One that is being restored has no files yet, and is published as a whole.
+  return catalogFiles !== undefined && catalogFiles.attachCurrent() !== null;
+}
+
+/** Upgrades the catalog, on SQLite a copy of it, and publishes it as a release that changes no record. */
 async function upgradeCatalog(database: OpenDatabase, clock: Clock, options: MigrateOptions): Promise<string[]> {
   if ((await lastApplied(database, 'catalog')) === SCHEMAS.catalog.number) return [];
   const { result } = await changeCatalog(database, { clock, ...options }, async (draft) => {
@@ -144,6 +152,7 @@ export async function upgradeDraft(draft: Database, clock: Clock, options: Migra
         'Nothing was changed',
     );
   }
+  await lockLedger(draft, 'catalog', true);
   await runMigration(draft, 'catalog', applied, clock, options);
   return [migrationName('catalog', applied)];
 }

@@ -35,8 +35,8 @@ const TYPES: Readonly<Record<Engine, Readonly<Record<string, string>>>> = {
 };
 
 /**
- * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index, with
- * `where …` one of some rows.
+ * The statements in a text, separated by semicolons at line ends. `index group.table (columns)` creates an index,
+ * with `where …` a partial one.
  */
 export function statementsOf(engine: Engine, text: string): string[] {
   const statements = text.trim().replace(/;$/, '').split(/;\n/);
@@ -46,8 +46,8 @@ export function statementsOf(engine: Engine, text: string): string[] {
       .replace(/^\s*index (\w+)\.(\w+) \(([^)]*)\)/, (_, group: string, table: string, columns: string) => {
         const name = `${table}_by_${columns.replaceAll(', ', '_')}`;
         // SQLite puts the schema before the index's name, PostgreSQL before the table's.
-        const [place, on] = engine === 'sqlite' ? [`${group}.${name}`, table] : [name, `${group}.${table}`];
-        return `create index ${place} on ${on} (${columns})`;
+        const [indexName, on] = engine === 'sqlite' ? [`${group}.${name}`, table] : [name, `${group}.${table}`];
+        return `create index ${indexName} on ${on} (${columns})`;
       })
       .trim(),
   );
