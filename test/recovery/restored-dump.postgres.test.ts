@@ -40,6 +40,9 @@ test('a database restored with pg_dump and pg_restore continues after pds recove
   const restoredSettings = { PDS_DATABASE_URL: restored.href };
   // The dump is from the same server and timeline, but its tables are new.
   expect((await callPds(['partner', 'list'], restoredSettings)).stderr).toContain('pds recover');
+  const early = await startServicePart(pair.workspace, restored.href);
+  await early.stop();
+  expect(early.output()).toContain('pds recover');
   const recovered = await callPds(['recover', '--yes', '--json'], restoredSettings);
   expect(recovered.code).toBe(0);
   expect((await callPds(['partner', 'list'], restoredSettings)).stderr).toBe('');

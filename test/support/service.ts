@@ -25,6 +25,10 @@ export const TEST_NOW = '2026-04-15T09:00:00.000Z';
 export interface ServiceSetup {
   /** Defaults to this project's engine. */
   engine?: Engine;
+  /** Defaults to a new one. The caller drops another. */
+  made?: TestDatabase;
+  /** PostgreSQL's replica that the server reads from. */
+  replicaUrl?: string;
   /** Records imported first. */
   catalog?: ImportLines;
   /** Directories in the import format, imported one after the other. */
@@ -82,8 +86,8 @@ export interface TestService extends ServingProcess, AsyncDisposable {
 export async function startService(setup: ServiceSetup = {}): Promise<TestService> {
   const clock = setup.clock ?? ((): number => Date.parse(TEST_NOW));
   await using opened = new AsyncDisposableStack();
-  const made = await createDatabaseOf(setup.engine ?? inject('engine'));
-  opened.defer(() => made.drop());
+  const made = setup.made ?? (await createDatabaseOf(setup.engine ?? inject('engine')));
+  if (setup.made === undefined) opened.defer(() => made.drop());
   const { database } = made;
   if (setup.cursorSecret !== undefined) await setCursorSecret(database, setup.cursorSecret);
   const blockSize = setup.blockSize === undefined ? {} : { blockSize: setup.blockSize };
@@ -137,10 +141,10 @@ async function startProcess(
   opened: AsyncDisposableStack,
   { config: databaseConfig, database }: TestDatabase,
   clock: Clock,
-  { watch, isPolling = true, onLog, waits }: ServiceSetup,
+  { replicaUrl, watch, isPolling = true, onLog, waits }: ServiceSetup,
 ): Promise<ServingProcess> {
   const config = readConfig({ PDS_LOG_LEVEL: 'silent' });
-  const opening = openForServing(databaseConfig);
+  const opening = openForServing(databaseConfig, replicaUrl);
   const serving = watch?.(opening) ?? opening;
   opened.defer(() => serving.close());
   // Without polling, time stands still for the directory: otherwise it discards what it has cached after 30 s.

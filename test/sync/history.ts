@@ -4,32 +4,19 @@ import { grant, revoke } from '../../src/access/grant-admin.ts';
 import { issueKey, revokeKey } from '../../src/access/key-admin.ts';
 import { resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import type { Kind } from '../../src/kinds.ts';
-import { Model, type Filters, type ModelScope, type Served } from '../model/model.ts';
+import { Model, type Filters, type Served } from '../model/model.ts';
 import type { Get, HttpResponse, ListedRecord } from '../support/client.ts';
 import { makePartner, readScope, type TestPartner } from '../support/partners.ts';
 import { apply, startingLines } from '../support/records/edited-lines.ts';
 import type { ServingProcess } from '../support/service.ts';
 import { KINDS } from './copy.ts';
 import { FeedCopy, idInCursor } from './feed-copy.ts';
+import { readable, type State } from './state.ts';
 import { PROCESSES, type Step } from './steps.ts';
 import type { World } from './world.ts';
 
 const EPOCH = '1970-01-01T00:00:00.000Z';
 const SOME_KINDS: readonly Kind[] = ['contracts', 'suppliers', 'lead-entities'];
-/** Everything that decides about responses, after each change. */
-interface State {
-  readonly model: Model;
-  readonly scope: ModelScope;
-  readonly isSuspended: boolean;
-  readonly kinds: readonly Kind[] | null;
-  /** One millisecond after the last release or change of the scope. */
-  readonly watermark: string;
-  readonly resets: number;
-  readonly prunes: number;
-  /** The visible records of lists by `kind id`, as text. */
-  readonly listed: ReadonlyMap<string, string>;
-}
-
 /** A sync of one kind, as the guide describes it. */
 interface Sync {
   readonly records: Map<string, ListedRecord>;
@@ -55,6 +42,8 @@ export class History {
   readonly #states: State[] = [];
   /** For each process, the newest state that it is certain to know. */
   readonly #noticed = Array.from({ length: PROCESSES }, () => 0);
+  /** For each process, the newest state that it has certainly shown. */
+  readonly #shown = Array.from({ length: PROCESSES }, () => 0);
   readonly #syncs = new Map<Kind, Sync>();
   /** The last response to each URL, for `If-None-Match`. */
   readonly #received = new Map<string, HttpResponse>();
@@ -181,6 +170,8 @@ export class History {
       case 'roll back':
         await this.#world.rollBack();
         return this.#changed();
+      case 'pause or resume the replica':
+        return this.#world.pauseOrResume();
       case 'notice': {
         const process = this.#process(step.process);
         await process.noticeChanges();
@@ -330,23 +321,29 @@ export class History {
     if (meta.next_cursor !== null) return;
     if (meta.reset) expect(this.#removed).toEqual([]);
     this.syncs += 1;
+    const { replica } = this.#world;
+    // A first listing can be of a replica that is behind, since the client has seen nothing later.
+    const isBehind = replica !== null && from === null;
     // Later pages show later changes than the first ones.
-    if (this.#states.length > this.#statesAtStart) {
+    if (!isBehind && this.#states.length > this.#statesAtStart) {
       expect(meta.totals).toBeNull();
       return;
     }
-    const details = readable(this.#now);
+    // Some pages are of the replica, others of the primary.
+    if (replica !== null && meta.totals === null) return;
+    const state = isBehind ? this.#states.find(({ watermark }) => watermark === meta.watermark) : this.#now;
+    const details = readable(state ?? expect.fail('no state has this watermark'));
     expect(Object.fromEntries(copy.records)).toEqual(Object.fromEntries(details));
     const kinds = ['contracts', 'solicitations', 'suppliers'].filter((kind) =>
-      (this.#kinds ?? KINDS).includes(kind as Kind),
+      (state?.kinds ?? KINDS).includes(kind as Kind),
     );
     const numberOf = (kind: string): number => [...details.keys()].filter((key) => key.startsWith(`${kind} `)).length;
     expect(meta.totals).toEqual(Object.fromEntries(kinds.map((kind) => [kind, numberOf(kind)])));
   }
 
   /**
-   * Sends a request, and checks that its response is that of one state: the present one, or, if it came from the cache,
-   * one that is no older than the process and the cursor prove.
+   * Sends a request, and checks that its response is that of one state: the present one, or, if it came from the cache or
+   * a replica, one that is no older than the process and the cursor prove.
    *
    * @param proven the index of the state that the cursor proves.
    * @returns null if it was refused.
@@ -373,17 +370,18 @@ export class History {
       response = { ...former, headers: { ...former.headers, ...response.headers } };
     } else if (response.status === 200) this.#received.set(url, response);
     const isCached = process.cacheHits() > hits;
-    const states = isCached ? this.#states.slice(Math.max(proven, this.#noticed[index] ?? 0)) : [this.#now];
+    const oldest = Math.max(proven, this.#noticed[index] ?? 0);
+    // From a replica, a process shows no older state than it has shown before.
+    const ofReplica = this.#states.slice(Math.max(oldest, this.#shown[index] ?? 0));
+    const computed = this.#world.replica === null ? [this.#now] : ofReplica;
+    const states = isCached ? this.#states.slice(oldest) : computed;
     const mayRead = ({ isSuspended, kinds }: State): boolean => !isSuspended && kinds?.includes(kind) !== false;
-    const isRight = states.some((state) => mayRead(state) && isOf(response, state));
-    expect(isRight, `${isCached ? 'cached' : 'computed'}: ${url}: ${response.status} ${response.body}`).toBe(true);
+    const isRight = (state: State): boolean => mayRead(state) && isOf(response, state);
+    const shown = states.find(isRight);
+    const what = `${isCached ? 'cached' : 'computed'}: ${url}: ${response.status} ${response.body}`;
+    if (shown === undefined) return expect.fail(what);
+    this.#shown[index] = Math.max(this.#shown[index] ?? 0, this.#states.indexOf(shown));
+    if (!isCached && !isRight(this.#now)) this.#world.behind += 1;
     return response;
   }
-}
-
-/** The records of the feed that the partner can read, by `kind id`. */
-function readable({ model, scope, kinds, listed }: State): Map<string, Served | null> {
-  const keys = [...listed.keys()].map((key) => key.split(' ') as [Kind, string]);
-  const own = keys.filter(([kind]) => kinds?.includes(kind) !== false);
-  return new Map(own.map(([kind, id]) => [`${kind} ${id}`, model.detail(kind, id, scope, EPOCH)]));
 }

@@ -5,6 +5,7 @@ import { grant, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey } from '../../src/access/key-admin.ts';
 import { createPartner, resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { deletePartner } from '../../src/access/partner-lifecycle.ts';
+import { readCompleteListings } from '../../src/access/scope.ts';
 import { inTransaction } from '../../src/database/database.ts';
 import { lockLog } from '../../src/database/event-log.ts';
 import { isLost } from '../../src/database/revision.ts';
@@ -175,6 +176,8 @@ async function compare(): Promise<void> {
   for (const { id } of partners) {
     const snapshot = await takeSnapshot(database, id);
     expect(snapshot.watermark).toBe(rules.watermarkOf(log, id));
+    const { upTo } = await readCompleteListings(database, id);
+    expect(upTo).toBe(rules.completeUpTo(log, id));
     for (const at of times) {
       const since = addMilliseconds(at, 1);
       const listing = { updatedSince: since, watermark: null, isComplete: null };
@@ -182,6 +185,7 @@ async function compare(): Promise<void> {
       expect(complete, `complete since ${since}`).toBe(rules.whyComplete(log, id, since));
       const read = await readSince(snapshot, since, null);
       const isKnown = rules.isKnown(log, id, since);
+      if (isKnown && since > upTo) expect(complete, `complete since ${since}, after ${upTo}`).toBeNull();
       expect(read?.isWatermark).toBe(isKnown);
       // The first page of a listing with an earlier watermark did not know it.
       const before = addMilliseconds(since, -1);

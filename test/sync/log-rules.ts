@@ -58,6 +58,14 @@ export function whyComplete(
   return narrowed !== null && narrowed.at >= watermark ? 'partner' : null;
 }
 
+/** The last time since which a listing of changes can have every record. */
+export function completeUpTo(log: Log, partner: number): string {
+  const releases = log.filter(isRelease);
+  const gap = releases.findLast(({ release }, index) => release > 1 + (releases[index - 1]?.release ?? 0));
+  const narrowed = lastOf(log, (event) => isScopeOf(partner, event) && event.narrows !== null);
+  return [lastReset(log), gap?.at ?? EPOCH, narrowed?.at ?? EPOCH].reduce((one, other) => (one > other ? one : other));
+}
+
 /** Whether a list of what changed since a timestamp has every record. */
 export function listsEverything(log: Log, since: string): boolean {
   return since <= lastReset(log);

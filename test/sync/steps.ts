@@ -49,4 +49,15 @@ const request = fc.oneof(
 export const histories = fc.array(fc.oneof(weighted(1, change), weighted(3, request)), {
   ...{ minLength: 10, maxLength: 60, size: 'max' },
 });
-export type Step = typeof histories extends fc.Arbitrary<readonly (infer S)[]> ? S : never;
+
+/** The same behind a replica, which stops now and then. */
+export const historiesBehindReplica = fc.array(
+  fc.oneof(
+    weighted(2, change),
+    weighted(6, request),
+    weighted(2, fc.record({ ...type('notice'), process })),
+    weighted(1, fc.record(type('pause or resume the replica'))),
+  ),
+  { minLength: 10, maxLength: 60, size: 'max' },
+);
+export type Step = typeof historiesBehindReplica extends fc.Arbitrary<readonly (infer S)[]> ? S : never;

@@ -3,6 +3,7 @@ import { recover } from '../../src/recovery/recover.ts';
 import { listKeptReleases, rollback } from '../../src/recovery/rollback.ts';
 import { readRecords, type Contract, type Records, type Solicitation, type Supplier } from '../model/records.ts';
 import { servedContract, servedSupplier } from '../model/served.ts';
+import type { TestDatabase } from '../support/database.ts';
 import { publishLines } from '../support/publishing.ts';
 import { allOf, differing, recordsOf, startingLines, type Lines } from '../support/records/edited-lines.ts';
 import { startService, type ServingProcess, type TestService } from '../support/service.ts';
@@ -21,6 +22,14 @@ interface Catalog {
   readonly records: Records;
 }
 
+/** A replica that the servers read from. */
+interface Replica {
+  readonly url: string;
+  pauseReplay(): Promise<void>;
+  resumeReplay(): Promise<void>;
+  catchUp(): Promise<void>;
+}
+
 /** A catalog that histories change in turn, and the servers of its database. */
 export class World {
   readonly clock = clock;
@@ -30,20 +39,35 @@ export class World {
   /** After a reset, every client reads everything again. After events were deleted, it may. */
   resets = 0;
   prunes = 0;
+  /** Null if all servers read the primary. */
+  readonly replica: Replica | null;
+  /** The number of responses that servers read behind the primary. */
+  behind = 0;
+  #isPaused = false;
   #catalog: Catalog = { lines: startingLines(), records: readRecords([]) };
   /** The catalogs of releases and resets, by their number. */
   readonly #published = new Map<number, Catalog>();
 
-  constructor(service: TestService, processes: readonly ServingProcess[]) {
+  private constructor(service: TestService, processes: readonly ServingProcess[], replica: Replica | null) {
     this.service = service;
     this.processes = processes;
+    this.replica = replica;
   }
 
-  static async start(): Promise<World> {
+  static async start(made?: TestDatabase, replica: Replica | null = null): Promise<World> {
     nowMs = Date.parse('2026-06-01T12:00:00.000Z');
-    const service = await startService({ clock, isPolling: false, blockSize: 4 });
+    const read = { ...(made && { made }), ...(replica && { replicaUrl: replica.url }) };
+    const service = await startService({ clock, isPolling: false, blockSize: 4, ...read });
     const others = Array.from({ length: PROCESSES - 1 }, () => service.startOther());
-    return new World(service, [service, ...(await Promise.all(others))]);
+    return new World(service, [service, ...(await Promise.all(others))], replica);
+  }
+
+  /** Makes the replica stop at what it has, or catch up. */
+  async pauseOrResume(): Promise<void> {
+    this.#isPaused = !this.#isPaused;
+    if (this.#isPaused) return this.replica?.pauseReplay();
+    await this.replica?.resumeReplay();
+    await this.replica?.catchUp();
   }
 
   get records(): Records {
