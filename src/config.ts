@@ -44,7 +44,7 @@ export class ConfigError extends OperatorError {
 }
 
 /** The origin of a setting's value: `file` is the one that `--config` or the variable `…_FILE` names. */
-export type Origin =
+type Origin =
   { readonly from: 'default' | 'environment' | 'option' } | { readonly from: 'file'; readonly file: string };
 
 /** Completes `It is set …`. */
@@ -114,7 +114,7 @@ function findSetting(name: string, setting: Setting, variables: Variables, origi
     origin: originOf(fileVariable),
     problem,
   });
-  // An empty one does not count: the image sets a URL, which a container can only replace.
+  // An empty variable does not count: a container can override the URL of the image, but not unset it.
   if (text !== undefined && text !== '') return refused(`is set together with ${name}. Set only one of the two`);
   try {
     const contents = readFileSync(file, 'utf8').replace(/\n$/, '');

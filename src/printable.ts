@@ -31,6 +31,14 @@ function escapeOf(character: string): string {
   return hex.length > 4 ? `\\u{${hex}}` : `\\u${hex}`;
 }
 
+/** The longest text that `quoted` shows whole. */
+export const MAX_QUOTE_LENGTH = 60;
+
+/** Text of a client or an import in quotes, shortened. */
+export function quoted(text: string): string {
+  return JSON.stringify(text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text);
+}
+
 /** Of a database's URL only host, port and path, so no password. */
 export function displayUrlOf(url: string): string {
   const { host, pathname } = new URL(url);

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { inSnapshot, type Database } from '../database/database.ts';
+import { readValue } from '../database/statement.ts';
 import { isIndexed, keyField, KINDS_AS_LISTED, TABLE_OF, type Kind } from '../kinds.ts';
 import type { Clock } from '../timestamp.ts';
 import { getPartner, getPartnerId } from './partner-admin.ts';
@@ -45,7 +46,8 @@ export function explain(database: Database, clock: Clock, name: string, kind: Ki
       refuse(removedAt === null ? 'no such record' : `removed by the import of ${removedAt}`, 'import it');
     } else if (isDraft(record)) refuse('a draft, which no partner sees', 'import it with another status');
     if (record !== null && RULES[kind] !== null && by.length === 0) {
-      if (ways.length === 0) refuse('no contract names it', `import one that does, of what ${name} is granted`);
+      if (ways.length === 0)
+        refuse('no contract names it', `import a contract that does, of an owner granted to ${name}`);
       // A supplier can have hundreds.
       for (const { owner, id, contract } of ways.slice(0, 5)) {
         const { label, word } = OWNERS[owner];
@@ -72,17 +74,15 @@ async function findRecord({ kysely }: Database, kind: Kind, key: string) {
 }
 
 /** When an import removed a record, if that is still stored. */
-async function findRemoval({ kysely }: Database, kind: Kind, id: string): Promise<string | null> {
-  const { rows } = await sql<{ at: string }>`select at from catalog.releases where number = (
-    select release from catalog.departures where owner = ${EVERYTHING} and kind = ${kind} and id = ${id})`.execute(
-    kysely,
-  );
-  return rows[0]?.at ?? null;
+function findRemoval(database: Database, kind: Kind, id: string): Promise<string | null> {
+  const removal = sql`select at as value from catalog.releases where number = (
+    select release from catalog.departures where owner = ${EVERYTHING} and kind = ${kind} and id = ${id})`;
+  return readValue(database, removal);
 }
 
-async function findLastRequest({ kysely }: Database, partnerId: number, kind: Kind): Promise<string | null> {
+function findLastRequest(database: Database, partnerId: number, kind: Kind): Promise<string | null> {
   const endpoints = [`/v1/${kind}`, `/v1/${kind}/:id`, ...(isIndexed(kind) ? ['/v1/changes'] : [])];
-  const { rows } = await sql<{ day: string | null }>`select max(day) as day from access.usage
-    where partner_id = ${partnerId} and endpoint in (${sql.join(endpoints)})`.execute(kysely);
-  return rows[0]?.day ?? null;
+  const last = sql`select max(day) as value from access.usage
+    where partner_id = ${partnerId} and endpoint in (${sql.join(endpoints)})`;
+  return readValue(database, last);
 }

@@ -6,7 +6,7 @@ import { appendEvent, lockLog } from '../database/event-log.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
 import { getPartnerId } from './partner-admin.ts';
-import { awaitByOwner, listOwners, withoutOwners, type OwnerIds } from './visibility/owners.ts';
+import { awaitByOwner, byOwner, listOwners, type OwnerIds } from './visibility/owners.ts';
 import { OWNER_KINDS, OWNERS, type ByOwner, type Owner } from './visibility/rules.ts';
 
 /** The grants that one command adds or removes. */
@@ -59,8 +59,8 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
  * Revokes grants, all or none. Revoking `everything` leaves individual grants in place, and vice versa. To revoke
  * a missing grant is an error: its ID is usually misspelled, and the operator would believe that access has ended.
  *
- * The end of a grant that was given when the partner had everything already does not narrow what it sees: all that left
- * the owner since then left everything, too.
+ * The end of a grant that is not older than that of everything narrows nothing: departures from everything since then
+ * include all that the partner loses sight of.
  *
  * @throws OperatorError if there is no such partner, or something is not granted to it.
  */
@@ -165,7 +165,8 @@ function isSomething(grants: Grants): boolean {
 }
 
 function without(all: Grants, removed: Grants): Grants {
-  return { everything: all.everything && !removed.everything, ...withoutOwners(all, removed) };
+  const owners = byOwner((_, grants) => [...new Set(all[grants]).difference(new Set(removed[grants]))]);
+  return { everything: all.everything && !removed.everything, ...owners };
 }
 
 function findWith(grants: Grants): string {

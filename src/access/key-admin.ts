@@ -38,7 +38,7 @@ export interface NewKey {
   readonly details: KeyDetails;
 }
 
-export interface KeyOptions {
+interface KeyOptions {
   readonly environment: KeyEnvironment;
   /** Null for a key that never expires. */
   readonly lifetimeMs: number | null;

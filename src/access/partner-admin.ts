@@ -145,14 +145,9 @@ function feedKinds(stored: string | null): Set<Kind> {
   return new Set<Kind>(parseStoredKinds(stored) ?? INDEXED_KINDS).intersection(new Set<Kind>(INDEXED_KINDS));
 }
 
-/** All partners, by name. */
-export function listPartners(database: Database, clock: Clock): Promise<PartnerSummary[]> {
-  return readSummaries(database, clock);
-}
-
 /** @throws OperatorError if there is no partner of that name. */
 export async function getPartner(database: Database, clock: Clock, name: string): Promise<PartnerSummary> {
-  const [partner] = await readSummaries(database, clock, sql`name = ${name}`);
+  const [partner] = await listPartners(database, clock, sql`name = ${name}`);
   if (partner === undefined) throw noPartner(name);
   return partner;
 }
@@ -213,7 +208,8 @@ async function hasMissedReleases({ kysely }: Database, partnerId: number, suspen
   return rows.length > 0;
 }
 
-async function readSummaries(
+/** All partners that are wanted, by name. */
+export async function listPartners(
   { kysely }: Database,
   clock: Clock,
   isWanted: RawBuilder<unknown> = sql`true`,

@@ -22,7 +22,7 @@ const GRACE_MS = 30_000;
 /** Only issued keys are cached, so guesses cannot evict them. */
 const MAX_CACHED_KEYS = 10_000;
 
-export interface PartnerDirectoryOptions {
+interface PartnerDirectoryOptions {
   readonly database: OpenDatabase;
   readonly environment: Environment;
   /** Default for partners without a limit of their own. */
@@ -66,7 +66,7 @@ export class PartnerDirectory {
   /** By digest, not by the key's text: long-lived memory must not contain keys, in case someone gets to read it. */
   readonly #cache = new LRUCache<string, CachedKey>({ max: MAX_CACHED_KEYS });
   #revision: Revision | null = null;
-  #versionReadAtMs = Number.NEGATIVE_INFINITY;
+  #revisionReadAtMs = Number.NEGATIVE_INFINITY;
   #isReachable = true;
   /** The revisions before the present one, until a query has shown whether the database still has them. */
   readonly #unverified = new Set<Revision>();
@@ -119,9 +119,9 @@ export class PartnerDirectory {
    * that did (infinite before), the timestamp of the last event (the epoch before), and how often read changes were lost.
    */
   get state() {
-    const versionAgeMs = this.#now() - this.#versionReadAtMs;
+    const revisionAgeMs = this.#now() - this.#revisionReadAtMs;
     const lastEvent = timestampOf(this.#revision ?? '');
-    return { isReachable: this.#isReachable, versionAgeMs, lastEvent, losses: this.#losses };
+    return { isReachable: this.#isReachable, revisionAgeMs, lastEvent, losses: this.#losses };
   }
 
   /** Like `findByKey`, but only for cached keys; null for any other key, valid or not. */
@@ -148,7 +148,7 @@ export class PartnerDirectory {
   }
 
   #isGraceOver(): boolean {
-    return this.#now() - this.#versionReadAtMs > GRACE_MS;
+    return this.#now() - this.#revisionReadAtMs > GRACE_MS;
   }
 
   async #load(key: string, { id, environment }: ParsedKey): Promise<FoundPartner | null> {
@@ -188,7 +188,7 @@ export class PartnerDirectory {
     const before = this.#revision;
     const revision = await this.#options.database.readRevision();
     this.notice(revision, before);
-    this.#versionReadAtMs = startedAtMs;
+    this.#revisionReadAtMs = startedAtMs;
     for (const replaced of this.#unverified) void this.#reportIfLost(replaced);
   }
 

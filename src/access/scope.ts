@@ -27,19 +27,19 @@ export interface Partner {
   readonly scope: Scope;
 }
 
-/** Until when the feed of changes lists every record to a partner, and why. */
+/** The last time since which the feed of changes can list every record to a partner, and why. */
 export interface CompleteListings {
-  /** A listing of changes since this timestamp or an earlier one is complete. */
+  /** A listing of changes since a later watermark is not complete. */
   readonly upTo: string;
   readonly because: Narrowing | 'catalog';
 }
 
-/** Reads until when, and why, the feed of changes lists every record to the partner. */
+/** Reads the last time since which the feed of changes can list every record to the partner, and why. */
 export async function readCompleteListings(
   { kysely }: Pick<Database, 'kysely'>,
   partnerId: number,
 ): Promise<CompleteListings> {
-  // Where the numbers have a gap, events before were deleted.
+  // A gap in the numbers shows that earlier events were deleted.
   const { rows } = await sql<CompleteListings>`
     select "upTo", because from (
       select at as "upTo", narrows as because from access.events

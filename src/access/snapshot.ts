@@ -67,7 +67,7 @@ export class OtherSnapshotError extends Error {
   }
 }
 
-export interface SnapshotParts {
+interface SnapshotParts {
   readonly catalog: CatalogName;
   readonly partner: Partner;
   readonly source: ReadSource;

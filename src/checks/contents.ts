@@ -130,7 +130,7 @@ async function findFeedProblem({ kysely }: Database): Promise<string | null> {
     ) as disordered`.execute(kysely);
   const { unknown, disordered } = firstRow(rows);
   if (unknown > 0) return `${unknown} removals are of releases that the catalog does not contain`;
-  return disordered > 0 ? `${disordered} releases in the log have a number that an earlier event has` : null;
+  return disordered > 0 ? `${disordered} releases in the log have a number not above that of the event before` : null;
 }
 
 /** Partners named in one finding. */
@@ -150,7 +150,7 @@ async function checkGrants(database: Database): Promise<Finding[]> {
   if (dangling.length > 0) {
     const named = listed(dangling, (grants) => `${grants.partner} (${namedOwners(grants)})`);
     const advice =
-      'If it was renamed, it may have another id: find it with "pds find" and grant it. Revoke the grant of the old id.';
+      'A renamed owner can have another id: find it with "pds find" and grant it. Revoke the grant of the old id.';
     findings.push(warn(about, `the catalog does not contain what these partners are granted: ${named}`, advice));
   }
   if (blind.length > 0) {
@@ -207,7 +207,7 @@ const OUTDATED = fail(
 );
 
 const ADVICE =
-  'run "pds reindex": until then, lists and counts may lack records or show others. If it happens again, look for the cause, ' +
+  'Run "pds reindex": until then, lists and counts can lack records or show wrong ones. If it happens again, look for the cause, ' +
   'such as a failing disk or a program that writes to the tables';
 
 function describeFindings(findings: readonly IndexFindings[], success: (size: string) => string): Finding[] {

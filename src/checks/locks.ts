@@ -11,7 +11,7 @@ const about = 'locks';
 /** A migration locks a table for less. */
 const WAIT_MS = 2_000;
 
-/** Those that block are read before that. */
+/** Blocking sessions are read this long into the wait. */
 const LOOK_AFTER_MS = 1_000;
 
 const MAX_QUERY_LENGTH = 200;
@@ -27,8 +27,8 @@ interface Blocker {
 }
 
 /**
- * Locks every table as a read of it does, to find one that another session has locked before a statement times out on
- * it. Takes up to two seconds then. Returns a finding for each session that blocks.
+ * Locks every table as a read would, to find locks of other sessions before statements time out on them. Takes up to two
+ * seconds then. Returns a finding for each session that blocks.
  */
 export async function findBlockers(database: Database): Promise<Finding[]> {
   const tables = await listReadableTables(database);

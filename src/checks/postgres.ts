@@ -85,7 +85,7 @@ async function checkSkew(database: Database, clock: Clock): Promise<Finding> {
   const skewMs = Math.max(startedAtMs - theirs, theirs - receivedAtMs, 0);
   if (skewMs <= CLOCK_TOLERANCE_MS) return ok('clock', "this machine's and PostgreSQL's clocks agree within a second");
   const message = `this machine's and PostgreSQL's clocks are ${(skewMs / 1_000).toFixed(1)} seconds apart`;
-  return warn('clock', message, 'Synchronize both with NTP: this machine’s clock dates events and expires keys.');
+  return warn('clock', message, "Synchronize both with NTP: this machine's clock dates events and expires keys.");
 }
 
 async function checkPermissions(database: Database): Promise<{ findings: Finding[]; mayRead: boolean }> {

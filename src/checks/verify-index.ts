@@ -12,10 +12,10 @@ import {
   positionsFrom,
   setOf,
   isIntact,
-  shortened,
   type StoredSet,
 } from '../index/position-set.ts';
 import { INDEXED_KINDS, type IndexedKind } from '../kinds.ts';
+import { quoted } from '../printable.ts';
 import type { OnProgress } from '../database/catalog-lock.ts';
 
 /** Index rows read at a time: up to 8 MB. */
@@ -170,7 +170,7 @@ class KindVerification implements IndexFindings {
   }
 
   #countRow(fault: IndexFault, block: number, term: string): void {
-    this.#count(fault, `${shortened(term)} in block ${block}`);
+    this.#count(fault, `${quoted(term)} in block ${block}`);
   }
 
   #count(fault: IndexFault, example: string): void {

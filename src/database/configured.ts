@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import type { DatabaseConfig } from '../config.ts';
 import { displayUrlOf } from '../printable.ts';
 import { describePostgresError } from './postgres/postgres-errors.ts';
-import { describeSqliteError, hasSqliteFile } from './sqlite/sqlite-files.ts';
+import { describeSqliteError, findFolder, refuseLoneFiles, sizeOf } from './sqlite/sqlite-files.ts';
 
 // A configured database that is not open. Nothing here loads a driver or Kysely, which takes half of a short command's time.
 
@@ -32,10 +32,14 @@ export function databaseName(config: DatabaseConfig): string {
 /**
  * Whether opening a database for commands would create it. One of PostgreSQL always exists, but can be empty.
  *
- * @throws DatabaseUnavailableError if it could not be created.
+ * @throws DatabaseUnavailableError if it could not be created, or only its catalogs exist.
  */
 export function isMissing(config: DatabaseConfig): boolean {
-  return byEngine(config, { sqlite: ({ path }) => !hasSqliteFile(path), postgres: () => false });
+  const path = pathOf(config);
+  if (path === null) return false;
+  findFolder(path);
+  refuseLoneFiles(path);
+  return sizeOf(path) === 0;
 }
 
 /** Whether opening a database for commands would change its files, since a killed service left a write-ahead log. */

@@ -41,7 +41,7 @@ export function lastScope(partnerId: RawBuilder<unknown>): RawBuilder<EventName>
 /** The setting that has when an import last found nothing new. */
 export const CHECKED_AT = 'data_checked_at';
 
-/** When an import found nothing new in the present catalog, the last time; null if none has. */
+/** When an import last found nothing new in the present catalog; null if none has. */
 export const checkedAt: RawBuilder<string | null> = sql<string | null>`(select value from access.settings
   where name = ${sql.lit(CHECKED_AT)} and value > coalesce((select max(at) from access.events where partner_id is null), ''))`;
 

@@ -35,10 +35,10 @@ export function listedKeys(engine: Engine, name: string, type: 'text' | 'bigint'
 /** How many texts PostgreSQL joins to a row. */
 const TEXTS_PER_PART = 100;
 const partSize = sql.lit(TEXTS_PER_PART);
-/** Of a part, which has the number of its first. */
+/** The ordinal of a part's last text. The part's number is the ordinal of its first. */
 const lastOfPart = sql`parts.part + ${sql.lit(TEXTS_PER_PART - 1)}`;
 
-/** Whether so many texts are read in parts. A few would take longer that way. */
+/** Whether this number of texts is read in parts. A few would take longer that way. */
 export function isInParts(engine: Engine, count: number): boolean {
   return engine === 'postgres' && count > TEXTS_PER_PART;
 }

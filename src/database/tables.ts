@@ -142,13 +142,13 @@ export interface EventRow {
   what: 'release' | 'reset' | 'scope' | 'partner' | 'key';
   /** Null for releases and resets. */
   partner_id: number | null;
-  /** Why the partner may see less from then on than departures tell; null if it does not. */
+  /** Why the partner may have lost sight of records without departures; null if it has not. */
   narrows: Narrowing | null;
   /** The number of the last release or reset, this one included. They are counted together. */
   release: number;
   /** The catalog of a release or reset, beside the log's file. Null on PostgreSQL, and before the first release. */
   file: string | null;
-  /** The release or reset that the file was copied from; null as `file`, and for one that was not. */
+  /** The release or reset that the file was copied from; null if `file` is, or if it was not copied. */
   made_from: number | null;
 }
 

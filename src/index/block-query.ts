@@ -180,7 +180,7 @@ function valueKey({ name }: Comparison): string {
 const ENTRY_BYTES = 200;
 
 /** A term's or condition's single set, or the sets of a value. */
-export type CachedSets = readonly PositionSet[];
+type CachedSets = readonly PositionSet[];
 
 /** An LRU cache of sets, by block and condition. All indexes of a process share one. */
 export class SetCache extends LRUCache<string, CachedSets> {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Scope } from '../access/scope.ts';
-import { ownersShowing } from '../access/visibility/owners.ts';
+import { grantedOwners } from '../access/visibility/owners.ts';
+import { shownBy } from '../access/visibility/rules.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { addMilliseconds } from '../timestamp.ts';
 import { sliceableTimestamp, TIMESTAMP_BITS } from './bit-slices.ts';
@@ -161,7 +162,8 @@ export function areOpen(isOpen: boolean, now: string, notOpen: readonly string[]
 
 /** The terms of the owners that show the kind and were granted at this timestamp or later; of all of them if null. */
 function ownersIn(scope: Scope, kind: IndexedKind, since: string | null): string[] {
-  return ownersShowing(kind, scope).flatMap(({ owner, id, grantedAt }) =>
+  const owners = shownBy(kind).map(([owner]) => owner);
+  return grantedOwners(scope, owners).flatMap(({ owner, id, grantedAt }) =>
     since === null || grantedAt >= since ? [facetTerm(owner, id)] : [],
   );
 }

@@ -2,6 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { IndexRow } from '../database/tables.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { OperatorError } from '../operator-error.ts';
+import { quoted } from '../printable.ts';
 
 /** Positions per block: as many as a uint16 can distinguish. */
 export const BLOCK_SIZE = 65_536;
@@ -226,7 +227,7 @@ export function isIntact(kind: IndexedKind, { block, term, bits, checksum }: Sto
 export function decodeStoredSet(kind: IndexedKind, row: StoredSet): PositionSet {
   if (isIntact(kind, row)) return decodeSet(row.bits);
   throw new DamagedIndexError(
-    `the index of ${kind} is damaged: the set of ${shortened(row.term)} in block ${row.block} is not the one that was ` +
+    `the index of ${kind} is damaged: the set of ${quoted(row.term)} in block ${row.block} is not the one that was ` +
       'written. Run "pds reindex". If it happens again, look for a failing disk or a program that writes to the tables',
   );
 }
@@ -234,11 +235,4 @@ export function decodeStoredSet(kind: IndexedKind, row: StoredSet): PositionSet 
 /** Signed, so that it fits into four bytes of either database. */
 function checksumOf(kind: IndexedKind, block: number, term: string, bits: Uint8Array): number {
   return crc32(bits, crc32(`${kind} ${block} ${term}`)) | 0;
-}
-
-const MAX_TERM_LENGTH = 60;
-
-/** A term to show to an operator. Terms come from imported texts, and can be long. */
-export function shortened(term: string): string {
-  return JSON.stringify(term.length > MAX_TERM_LENGTH ? `${term.slice(0, MAX_TERM_LENGTH)}…` : term);
 }

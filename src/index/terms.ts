@@ -144,7 +144,7 @@ const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms }
 
 /**
  * Begins the token of a block that has all of the terms above. Version 2.0 writes tokens without it, since it knows no terms
- * of NIGP codes and none for a missing deadline: until the block is built again, it lacks some, or has those of before.
+ * of NIGP codes and none for a missing deadline: until such a block is built again, it lacks terms, or has outdated ones.
  */
 const MARKS: Readonly<Record<IndexedKind, string>> = { suppliers: '', contracts: '', solicitations: 'nigp ' };
 

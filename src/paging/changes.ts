@@ -71,11 +71,11 @@ export class OutdatedListingError extends Error {
 }
 
 /**
- * Decides whether a listing is complete, by stored values only. It is if the client sent no watermark, one that was not
- * issued to it or is no longer in the log, or if a reset came since, or the partner may have lost sight of more.
+ * Decides whether a listing is complete, by stored values only. It is without a watermark, with one that was not issued to
+ * this client or is no longer in the log, after a reset, or if the partner may have lost sight of records without departures.
  *
- * Since a watermark, it reads the primary as long as that is up. So the snapshot is not before any that another process
- * has shown to the client, whose copy would otherwise have other numbers of records than `totals`.
+ * Since a watermark, it reads the primary while that is up. So its snapshot is not before one that another process has
+ * shown to the client, whose copy would otherwise have other numbers of records than `totals`.
  *
  * @throws OutdatedListingError if it began as an incremental one.
  */
@@ -156,7 +156,8 @@ async function readPart(snapshot: Snapshot, feedKind: FeedKind, departures: List
   const records = await readBatch(snapshot, listing, { ...request, until });
   const lastRecord = records.hasMore ? records.last_key : null;
   if (removed.length === 0) return { bytes: records.bytes, count: records.count, after: lastRecord ?? until };
-  const lines = [...linesOf(records.bytes, kind), ...removed.map((removedId) => removalOf(kind, removedId))]
+  const removals = removed.map((id) => ({ id, text: `${beginningOf(kind)}${id}","removed":true}` }));
+  const lines = [...linesOf(records.bytes, kind), ...removals]
     .filter((line) => lastRecord === null || line.id <= lastRecord)
     .sort((one, other) => (one.id < other.id ? -1 : 1));
   const page = lines.slice(0, limit);
@@ -176,10 +177,6 @@ async function withoutVisible(snapshot: Snapshot, { visible }: FeedKind, ids: re
 
 /** The beginning of each line of a kind, up to its id. Ids need no escaping. */
 const beginningOf = (kind: IndexedKind): string => `{"kind":"${kind}","id":"`;
-
-function removalOf(kind: IndexedKind, id: string) {
-  return { id, text: `${beginningOf(kind)}${id}","removed":true}` };
-}
 
 function linesOf(bytes: Uint8Array, kind: IndexedKind) {
   const start = beginningOf(kind).length;

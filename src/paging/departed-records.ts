@@ -87,7 +87,7 @@ export class ListedDepartures {
     return this.#few.ids;
   }
 
-  /** Reads some departures of each owner, and more of those whose last one is before what is needed of the others. */
+  /** Reads some departures of each owner, then more of the owners that are furthest behind, until there are more than `limit`. */
   async #findById(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string, limit: number) {
     const { digest, scope } = snapshot;
     const reading = this.#reading;

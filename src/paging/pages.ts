@@ -102,7 +102,7 @@ export function indexed(kind: IndexedKind, texts: Pick<ListedRecords, 'text' | '
   return { name: kind, table: kind, key: 'id', foundBy: 'position', isServed: isServed(kind), ...texts };
 }
 
-export interface ReadAt {
+interface ReadAt {
   /** Null for all records, whenever they changed. */
   readonly since: Since | null;
   readonly now: string;
@@ -118,7 +118,7 @@ export interface Listing {
     limit: number,
     until: string | null,
   ): Promise<FoundRecords>;
-  /** The number of records after a key. A million positions would take 8 MB. */
+  /** The number of records after a key, without their positions: a million would take 8 MB. */
   count(snapshot: Snapshot, at: ReadAt, after: string | null): Promise<number>;
   /** The number of deadlines that have passed, each of which changed a record without a release. */
   countPassed?(snapshot: Snapshot, now: string): Promise<number>;

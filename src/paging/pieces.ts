@@ -28,7 +28,7 @@ interface Begun<P> {
   readonly first: P;
 }
 
-export interface Continuation<P> {
+interface Continuation<P> {
   readonly previous: P;
   /** The number of records up to there. */
   readonly count: number;

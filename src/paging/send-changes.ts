@@ -66,11 +66,11 @@ function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]) {
      * Limits the listing to the kinds that the partner can read.
      *
      * @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested.
-     * @throws OutdatedListingError if it can no longer read a kind that the request does not name, but its cursor.
+     * @throws OutdatedListingError if it can no longer read a kind that only its cursor names.
      */
     listingFor(partner: Partner): ChangesListing {
       const all = feedKinds.map(({ kind }) => kind);
-      // Only the partner as it is read for decides: this process may not know yet that it can read more kinds.
+      // Only the partner of the snapshot decides: this process may not know yet that it can read more kinds.
       const requested = began?.kinds ?? kinds ?? all.filter((kind) => isAllowed(partner, kind));
       // Without the cursor, the same request lists the kinds that the partner can read by now.
       if (began !== null && kinds === undefined && !requested.every((kind) => isAllowed(partner, kind)))

@@ -75,7 +75,7 @@ const lastReleaseBefore = (timestamp: string): RawBuilder<number> =>
 
 /**
  * Whether the parameter `event` is the timestamp of an event that makes a watermark of this partner, and what it means.
- * It makes none if the next release has another number than the next one: events were deleted in between, and departures.
+ * It makes none if the number of the next release does not follow its own: events and departures in between were deleted.
  */
 export const sinceStatement: RawBuilder<SinceRow> = sql<SinceRow>`
   select

@@ -115,7 +115,7 @@ interface StreamHead {
   readonly more?: Readonly<Record<string, string>>;
 }
 
-/** The cost of reading so many records, in requests: at least one, at most half of the partner's limit. */
+/** The cost of reading a number of records, in requests: at least one, at most half of the partner's limit. */
 export function unitsOf({ requestsPerMinute }: Pick<Partner, 'requestsPerMinute'>, records: number): number {
   return Math.max(1, Math.min(Math.ceil(records / RECORDS_PER_UNIT), Math.floor(requestsPerMinute / 2)));
 }

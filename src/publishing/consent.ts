@@ -17,9 +17,9 @@ export class ConsentRequiredError extends ImportRefusedError {
     const { removals, lostAccess } = consequences;
     const problems = [
       ...removals.map((removal) => {
-        return problemOf(removal.file, `${describeLargeRemoval(removal)} If they are to be removed, add --yes`);
+        return problemOf(removal.file, `${describeLargeRemoval(removal)} To remove them, add --yes`);
       }),
-      ...lostAccess.map((lost) => problemOf('', `${describeLoss(lost)}. If it is to be so, add --yes`)),
+      ...lostAccess.map((lost) => problemOf('', `${describeLoss(lost)}. To allow this, add --yes`)),
     ];
     super(problems.slice(0, MAX_PROBLEMS));
     this.consequences = consequences;

@@ -18,7 +18,7 @@ export function problemOf(file: string, reason: string): Problem {
 }
 
 /** A group of equal problems. The reason ends with the first value found. */
-export interface ReportedProblem extends Omit<Problem, 'found'> {
+interface ReportedProblem extends Omit<Problem, 'found'> {
   /** The number of lines, if more than one; `line` is the first. */
   count?: number;
   /** The first of these lines. */

@@ -6,7 +6,7 @@ import type { UsageRow } from '../database/tables.ts';
 import { lastDays, type Clock } from '../timestamp.ts';
 import { COUNTS } from './usage-store.ts';
 
-export type Usage = Readonly<Pick<UsageRow, (typeof COUNTS)[number]>>;
+type Usage = Readonly<Pick<UsageRow, (typeof COUNTS)[number]>>;
 
 /** Usage of one partner, or of one key and endpoint: in total, and per day of the report in order. */
 export interface UsageLine<Subject> extends Usage {

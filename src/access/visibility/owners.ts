@@ -30,23 +30,10 @@ export function listOwners(ids: OwnerIds): { owner: Owner; id: string }[] {
   return OWNER_KINDS.flatMap((owner) => ids[OWNERS[owner].grants].map((id) => ({ owner, id })));
 }
 
-/** Those that are not among the others, each once. */
-export function withoutOwners(ids: OwnerIds, others: OwnerIds): OwnerIds {
-  return byOwner((_, grants) => [...new Set(ids[grants]).difference(new Set(others[grants]))]);
-}
-
 /** The owners that a scope was granted one by one. */
 export function grantedOwners(scope: Scope, owners: readonly Owner[] = OWNER_KINDS) {
   return owners.flatMap((owner) =>
     Array.from(scope[OWNERS[owner].grants], ([id, grantedAt]) => ({ owner, id, grantedAt })),
-  );
-}
-
-/** The granted owners whose grants show records of a kind. */
-export function ownersShowing(kind: IndexedKind, scope: Scope) {
-  return grantedOwners(
-    scope,
-    shownBy(kind).map(([owner]) => owner),
   );
 }
 

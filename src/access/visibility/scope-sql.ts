@@ -8,7 +8,7 @@ import { hasDrafts, OWNER_KINDS, OWNERS, RULES, shownBy, type Owner, type Shown 
 /* The scope in statements that do not use the index. */
 
 /** Part of the statement key: partners that see all records of a kind have statements of their own. */
-export type ScopeKey = 'everything' | 'granted';
+type ScopeKey = 'everything' | 'granted';
 
 export function scopeKey(kind: Kind, { everythingSince }: Scope): ScopeKey {
   return RULES[kind] === null || everythingSince !== null ? 'everything' : 'granted';

@@ -18,7 +18,7 @@ import { readFileSync } from 'node:fs';
 
 const COMMAND_CONNECTION_TIMEOUT_MS = 2_000;
 
-/** PostgreSQL's own does not end a wait on a silent connection, and this one leaves the query running on the server. */
+/** `statement_timeout` does not end a wait on a silent connection. This does, but leaves the query running on the server. */
 const SERVE_QUERY_TIMEOUT_MS = 6_000;
 
 /**
@@ -117,8 +117,8 @@ interface JoinedTexts {
 }
 
 /**
- * Joins the texts of a part to a row: one for each text, or a single one, takes a third more CPU time. In the order of a
- * subquery, and without sorting the rows: a sort copies all texts, and keeps the first row until the last is joined.
+ * Joins the texts of each part into one row: a row for each text, or one for all, takes a third more CPU time. In the order
+ * of a subquery, and without sorting the rows: a sort copies all texts, and keeps the first row until the last is joined.
  */
 export function withHead<Row>({ head, texts, parts }: TextsQuery<Row>): RawBuilder<Row & JoinedTexts> {
   const joined = sql`(select count(*) as count, max(key) as last_key, min(changes_at) as changes_at,

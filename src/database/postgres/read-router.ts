@@ -6,7 +6,7 @@ import type { Revision } from '../revision.ts';
 /** For how long the replica is read from without the primary: no longer than cached keys remain valid. */
 const MAX_ALONE_MS = 30_000;
 
-/** A replica that was current this long before the last poll of the primary follows it, not another that was lost. */
+/** A replica that was current within this time before the last poll of the primary is taken to follow it, not a lost one. */
 const FOLLOWING_MS = 5_000;
 
 /** Replaced by a new object whenever the newest revision changes: a read can detect that another overtook it. */

@@ -51,12 +51,12 @@ export class AttachedCatalog {
    * @param revision that the statement read; undefined if it read none.
    */
   isCurrentFor(revision: unknown): boolean {
-    // Only a command's: nothing that is served is read in one.
+    // Only commands use transactions: no response is read in one.
     if (this.#connection.isTransaction) return true;
     if (revision === undefined ? this.#readVersion() === this.#dataVersion : revision === this.#revision) return true;
     const attached = this.#file;
     this.attachCurrent(true);
-    // Without a revision only the file shows it. One that was left and named again in between held the same records.
+    // Without a revision, only the file shows a change. One that was replaced and named again in between has the same records.
     return revision === undefined ? attached === this.#file : revision === this.#revision && attached === this.#file;
   }
 

@@ -47,7 +47,7 @@ export function largestCatalogBytes(path: string): number {
   return Math.max(0, ...listCatalogFiles(path).map((file) => statSync(file, { throwIfNoEntry: false })?.size ?? 0));
 }
 
-/** A file that only its lock matters of: an import holds it, and loses it when its process ends. */
+/** A file that matters only for its lock, which an import holds until its process ends. */
 export function lockFileOf(path: string): string {
   const { stem, extension } = partsOf(path);
   return join(dirname(path), `${stem}.import-lock${extension}`);

@@ -7,12 +7,12 @@ import { DatabaseUnavailableError } from '../database.ts';
 // https://www.sqlite.org/rescode.html: primary codes, the low byte of Node's `errcode`.
 export const SQLITE_ERROR = 1;
 export const SQLITE_BUSY = 5;
-export const SQLITE_LOCKED = 6;
+const SQLITE_LOCKED = 6;
 export const SQLITE_READONLY = 8;
 export const SQLITE_IOERR = 10;
 export const SQLITE_CORRUPT = 11;
 export const SQLITE_FULL = 13;
-export const SQLITE_CANTOPEN = 14;
+const SQLITE_CANTOPEN = 14;
 export const SQLITE_NOTADB = 26;
 
 /** The SQLite primary result code of an error; null for any other error. */
@@ -24,17 +24,6 @@ export function sqliteCode(error: unknown): number | null {
 /** Node 26.11 renames DatabaseSync to Database and warns at the old name; older versions know only the old one. */
 export const SqliteConnection = ((sqlite as Record<string, unknown>)['Database'] ??
   sqlite.DatabaseSync) as typeof sqlite.DatabaseSync;
-
-/**
- * Whether a database exists. Also true if the file cannot be read: opening it reports why.
- *
- * @throws DatabaseUnavailableError if only its catalogs exist, or the parent folder is missing.
- */
-export function hasSqliteFile(path: string): boolean {
-  findFolder(path);
-  refuseLoneFiles(path);
-  return sizeOf(path) > 0;
-}
 
 /** The folder of the file, which can be missing. @throws DatabaseUnavailableError if its parent is missing, too. */
 export function findFolder(path: string): string {

@@ -89,7 +89,7 @@ export const HEADERS = {
   ),
   Link: header(
     'The next page, or the next piece of a stream with `limit`: `</v1/…>; rel="next"`. Absent after the last. An addition ' +
-      'to the interface, of streams new in 1.2.0. On pages since 1.3.0.',
+      'to the interface, on streams since 1.2.0, on pages since 1.3.0.',
     { type: 'string' },
   ),
   ETag: header('Identifies this content. Send it as `If-None-Match` to get 304 if nothing has changed.', {

@@ -10,7 +10,7 @@ import { openEnum } from '../openapi/openapi-schemas.ts';
 import { queryOf } from './request-head.ts';
 import { InvalidParameter, isBlank, oneOfParameter, type PageParameter } from './parameters.ts';
 
-export const FORMATS = ['json', 'ndjson', 'csv'] as const;
+const FORMATS = ['json', 'ndjson', 'csv'] as const;
 export type Format = (typeof FORMATS)[number];
 
 /** The media types that a client can request, in our order of preference. */
@@ -59,7 +59,7 @@ const limitParameter = (streams: string): PageParameter<number> => ({
   },
   parse(value) {
     if (isBlank(value)) throw new InvalidParameter('must be a whole number, in plain digits');
-    // 0 stands for an invalid limit, which `checkLimit` refuses: the maximum depends on the format.
+    // `checkLimit` refuses 0: the maximum depends on the format.
     return /^[1-9]\d{0,14}$/.test(value) ? Number(value) : 0;
   },
 });
@@ -96,7 +96,7 @@ export const feedFormat = openEnum(
 );
 
 /** Wins over `Accept`, which is compared with `formats`. */
-export interface FormatParameter extends PageParameter<Format> {
+interface FormatParameter extends PageParameter<Format> {
   readonly formats: readonly Format[];
 }
 

@@ -1,4 +1,5 @@
 import { closest, distance } from 'fastest-levenshtein';
+import { MAX_QUOTE_LENGTH, quoted } from '../../printable.ts';
 import { parseTimestamp } from '../../timestamp.ts';
 import { validationFailed, type ApiError } from '../response/errors.ts';
 import { describedRef, NIGP_PATTERN, type NamedSchema, type Schema } from '../openapi/openapi-schemas.ts';
@@ -30,15 +31,13 @@ export type Parameters = Readonly<Record<string, Filter<unknown, unknown, unknow
 /** The parsed values of the parameters that were given; the object has no prototype. */
 export type ParameterValues = Readonly<Record<string, unknown>>;
 
-/** The message continues the parameter's name: "must be …". Text of the client's is after its first sentence, which is logged. */
+/** The message continues the parameter's name: "must be …". Only its first sentence is logged, so client text comes after it. */
 export class InvalidParameter extends Error {
   override name = 'InvalidParameter';
 }
 
 /** Maximum edit distance of a suggestion: a parameter name is still recognizable with two typos. */
 const FARTHEST_SUGGESTION = 2;
-
-const MAX_QUOTE_LENGTH = 60;
 
 /** In code points. */
 const MAX_TEXT_LENGTH = 200;
@@ -93,9 +92,9 @@ function readPair(pair: string): readonly [name: string, value: string] {
   const name = decodeText(end === -1 ? spaced : spaced.slice(0, end));
   const value = end === -1 ? '' : decodeText(spaced.slice(end + 1));
   if (name === null || value === null) {
-    const describe = (quoted: string): string => (name === null ? 'A parameter name' : `Parameter ${quoted}`);
+    const describe = (known: string): string => (name === null ? 'A parameter name' : `Parameter ${known}`);
     throw validationFailed(
-      `${describe(quote(name ?? ''))} is malformed. It must be percent-encoded UTF-8, without %00.`,
+      `${describe(quoted(name ?? ''))} is malformed. It must be percent-encoded UTF-8, without %00.`,
       `${describe(loggable(name ?? ''))} is malformed.`,
     );
   }
@@ -106,7 +105,7 @@ function unknownParameter(name: string, known: readonly string[]): ApiError {
   const accepted = known.length === 0 ? 'none' : known.join(', ');
   const nearest = nearestName(name.toLowerCase(), known);
   return validationFailed(
-    `Unknown parameter ${quote(name)}.${nearest === null ? '' : ` Did you mean "${nearest}"?`} Accepted: ${accepted}.`,
+    `Unknown parameter ${quoted(name)}.${nearest === null ? '' : ` Did you mean "${nearest}"?`} Accepted: ${accepted}.`,
     `Unknown parameter ${loggable(name)}.`,
   );
 }
@@ -120,10 +119,6 @@ function nearestName(name: string, known: readonly string[]): string | null {
   // With two typos, nothing is left of a short name.
   const farthest = Math.min(FARTHEST_SUGGESTION, Math.floor(nearest.length / 2));
   return distance(name, nearest) <= farthest ? nearest : null;
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text);
 }
 
 /** A name in quotes for the log, if it looks like one: `?KEY` is a parameter with the name KEY. */
@@ -200,7 +195,7 @@ function severalOf(
       // An id with a space beside its comma would match nothing, and the other values would hide that.
       const isWrong = (value: string): boolean => !one.test(value) || (values.length > 1 && value !== value.trim());
       const wrong = values.find(isWrong);
-      if (wrong !== undefined) throw new InvalidParameter(`${accepted}. ${quote(wrong)} is not accepted`);
+      if (wrong !== undefined) throw new InvalidParameter(`${accepted}. ${quoted(wrong)} is not accepted`);
       return [...new Set(values.map(normalize))].sort().join(',');
     },
   };

@@ -159,7 +159,7 @@ async function authenticate(request: FastifyRequest, directory: PartnerDirectory
   throw isExceeded ? tooManyFailures(resetSeconds, refused) : unauthorized(refused);
 }
 
-/** Whose key the request has. Throws outside /v1. */
+/** The owner of the request's key. Throws outside /v1. */
 export function callerOf({ caller, id }: Pick<FastifyRequest, 'caller' | 'id'>): FoundPartner {
   if (caller === null) throw new Error(`request ${id} has no partner`);
   return caller;

@@ -67,8 +67,8 @@ export function createHttpServer(
 /** In milliseconds. Tests have shorter ones. */
 export const WAITS = {
   /**
-   * How long a finished response can wait to be read, since the unread rest is in memory, and a stream of which nothing
-   * is read. Of a stream, the system takes up to 1.5 MB at once, and nothing more until the client has read as much: one
+   * How long nothing can be read of a finished response, whose rest is in memory, or of a stream. Of a stream, the system
+   * takes up to 1.5 MB at once, and nothing more until the client has read as much: one
    * that reads less than 50 to 100 kB a second can be cut.
    */
   unreadMs: 30_000,
@@ -185,8 +185,8 @@ function cutRest({ log, openStreams }: FastifyInstance, connections: Connections
 
 /**
  * Accepts the connections that wait for it, until none came for two turns of the event loop, each of which accepts one:
- * the system resets those that still wait when the listener closes. While 24 clients opened a connection for each request,
- * that was 2 to 9 with each stop of one of three processes on a port, and after this some in one of ten stops.
+ * the system resets those that still wait when the listener closes. With 24 clients that open a connection for each request,
+ * each stop of one of three processes on a port reset 2 to 9. With this, one stop in ten resets any.
  */
 async function acceptWaiting(server: Server): Promise<void> {
   const until = performance.now() + ACCEPT_MS;
@@ -212,7 +212,7 @@ async function drain(server: Server, connections: Connections, lingerMs: number)
   const halfSentUntil = performance.now() + HALF_SENT_MS;
   let outcome = await wait(lingerMs);
   while (outcome !== 'ended') {
-    // Node takes a connection for idle, and would cut the response, if its rest only waits to be read.
+    // Node considers a connection idle, and would cut its response, if only unread bytes remain.
     const isUnread = (response: ServerResponse | null): boolean =>
       response !== null && response.writableEnded && !response.writableFinished;
     if (!connections.values().some(isUnread)) server.closeIdleConnections();

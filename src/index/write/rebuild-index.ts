@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { Database } from '../../database/database.ts';
 import { countRows, insertRows } from '../../database/rows.ts';
-import { firstRow } from '../../database/statement.ts';
+import { firstRow, readValue } from '../../database/statement.ts';
 import { buildBlocks } from './build-blocks.ts';
 import { indexTable } from './indexed-rows.ts';
 import { BLOCK_SIZE } from '../position-set.ts';
@@ -118,12 +118,13 @@ export async function readLayout(database: Database, kind: IndexedKind): Promise
 }
 
 /** The distinct blocks in a column, skipping from each to the next in the column's index. */
-async function distinctBlocks({ kysely }: Database, table: string, column: string, size: number): Promise<number[]> {
+async function distinctBlocks(database: Database, table: string, column: string, size: number): Promise<number[]> {
   const blocks: number[] = [];
   for (let from = Number.MIN_SAFE_INTEGER; ;) {
-    const { rows } = await sql<{ next: number | null }>`select min(${sql.ref(column)}) as next
-      from ${sql.table(table)} where ${sql.ref(column)} >= cast(${from} as bigint)`.execute(kysely);
-    const next = rows[0]?.next ?? null;
+    const next = await readValue<number>(
+      database,
+      sql`select min(${sql.ref(column)}) as value from ${sql.table(table)} where ${sql.ref(column)} >= cast(${from} as bigint)`,
+    );
     if (next === null) return blocks;
     const block = Math.floor(next / size);
     blocks.push(block);

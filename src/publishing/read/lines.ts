@@ -78,7 +78,7 @@ export function decodeLine(bytes: Uint8Array): string | null {
 
 /**
  * The id of a line, read without parsing it if it begins with `{"id":"`. Null if there is none, or it contains NUL,
- * which PostgreSQL cannot look up. Of a line with two, parsing can find another one.
+ * which PostgreSQL cannot look up. If a line has two ids, parsing can find the other.
  */
 export function lineKey(bytes: Buffer): string | null {
   const plain = startingKey(bytes);

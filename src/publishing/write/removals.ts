@@ -16,7 +16,7 @@ export interface LargeRemoval {
 
 /** Without its subject, which is the file. */
 export function describeLargeRemoval({ kind, removed, stored }: LargeRemoval): string {
-  return `is missing ${removed} of the ${stored} ${kind} that are there, more than a fifth: was it cut short?`;
+  return `is missing ${removed} of the ${stored} ${kind} in the catalog, more than a fifth: was it cut short?`;
 }
 
 /** The options of an import that concern what it removes, and from whom. */
@@ -25,7 +25,7 @@ export interface RemovalOptions {
   replace?: boolean;
   /** Lets `replace` remove more than a fifth of a kind. */
   allowRemovals?: boolean;
-  /** Lets the import remove what partners are granted, and the last record that a partner sees. */
+  /** Lets the import remove owners that partners are granted, and most of what a partner sees. */
   allowLostAccess?: boolean;
   /** Checks and counts, and writes nothing. Removals that are not allowed are only noted. */
   dryRun?: boolean;
