@@ -1,12 +1,12 @@
-/** A partner keeps its turn for this long: one for each block of an index would cost as much as searching the block. */
+/** A partner keeps its turn for this long: a turn per index block would cost as much as searching the block. */
 const TURN_MS = 1;
 
-/** Turns of one event-loop iteration begin within this long, or within as long as reading requests took before them. */
+/** Turns of one event-loop iteration begin within this time, or within the time that reading requests took, if longer. */
 const MIN_TURNS_MS = 2;
 
 /**
- * Shares the event loop among partners. Each response is computed in turns of some milliseconds: a partner gets its next
- * turn after every other that waits, however many requests it has. New requests are read before the next turns.
+ * Shares the event loop among partners. Each response is computed in turns of a millisecond: a partner gets its next turn
+ * after every other that waits, however many requests it has. New requests are read before the next turns.
  */
 export class FairScheduler<Partner> {
   /** The jobs of each partner that wait. The partner that gets the next turn comes first. */

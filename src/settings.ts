@@ -79,7 +79,7 @@ export const SETTINGS = {
   },
   PDS_ADMIN_HOST: host('the address of the admin port'),
   PDS_ADMIN_PORT: wholeNumber('the admin port, different from `PDS_PORT`; 0 for any free port', 8081, 0, 65_535),
-  PDS_REQUESTS_PER_MINUTE: wholeNumber('the limit of partners without their own', 600, 1, 1_000_000),
+  PDS_REQUESTS_PER_MINUTE: wholeNumber('the limit of partners that have none of their own', 600, 1, 1_000_000),
   PDS_TRUSTED_PROXIES: {
     description: 'proxies whose `X-Forwarded-For` is trusted',
     default: '',
@@ -92,7 +92,7 @@ export const SETTINGS = {
   PDS_USAGE_RETENTION_DAYS: wholeNumber('how long usage is stored', 400, 1, 36_500),
   PDS_AUDIT_RETENTION_DAYS: wholeNumber('how long the audit trail is stored', 1830, 1, 36_500),
   PDS_REMOVALS_DAYS: wholeNumber('how long the feed of changes lists a removal', 90, 1, 36_500),
-  PDS_KEEP_RELEASES: wholeNumber('of how many releases SQLite keeps the catalog, for `pds rollback`', 2, 1, 1_000),
+  PDS_KEEP_RELEASES: wholeNumber('how many catalogs of releases SQLite keeps, for `pds rollback`', 2, 1, 1_000),
 } satisfies Record<string, Setting>;
 
 /** Settings of earlier versions, each with what replaces it. */

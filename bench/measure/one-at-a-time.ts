@@ -43,7 +43,8 @@ export function recordTimes(
   record.add(work, candidate, {
     'p50 ms': median(times),
     'p99 ms': quantile(times, 0.99),
-    'longest ms': Math.max(...times),
+    // There can be more of them than a call can have arguments.
+    'longest ms': times.reduce((longest, time) => Math.max(longest, time), 0),
     requests: times.length,
     ...more,
   });

@@ -125,7 +125,7 @@ function asWord(name: string): string {
   return name.replace(/[\p{C}\p{Z}]+/gu, '_').slice(0, MAX_NAME_LENGTH);
 }
 
-/** A cluster replaces a host that is lost in 24 s. */
+/** A cluster takes 24 s to replace a lost host. */
 const MAX_WAIT_MS = 60_000;
 const RETRY_MS = 500;
 

@@ -44,7 +44,7 @@ export function addPartnerCommands(program: Command): void {
     })
     .action(onDatabase(async () => (await partnerActions()).resume));
 
-  addCommand(partner, 'rename', 'rename a partner; its keys go on working')
+  addCommand(partner, 'rename', 'rename a partner; its keys keep working')
     .argument('<old>')
     .argument('<new>', '1 to 64 letters, digits, ".", "_" and "-"')
     .action(onDatabase(async () => (await partnerActions()).rename));

@@ -79,7 +79,7 @@ addCommand(program, 'serve', 'serve the API until stopped')
 addCommand(program, 'import', 'import a directory, all or nothing')
   .argument('<dir>', 'directory with contracts.ndjson, suppliers.ndjson, … (or .ndjson.gz)')
   .option('--replace', 'also remove records that the files of their kind no longer contain')
-  .option('--yes', 'allow large removals, and what takes access from partners, without a question')
+  .option('--yes', 'remove many records, or take access from partners, without asking')
   .action(run(async () => (await import('./actions/import.ts')).importDirectory));
 
 addCommand(program, 'diff', 'list what an import of a directory would change')
@@ -115,7 +115,7 @@ addCommand(convert, 'ocds', 'convert releases and records of the Open Contractin
   .action(run(async () => (await convertActions()).convertFromOcds));
 
 addCommand(convert, 'csv', 'convert CSV files by a map of their columns')
-  .option('--map <file>', 'JSON that says which column is which field')
+  .option('--map <file>', 'JSON that maps columns to fields')
   .option('--out <dir>', 'directory to write')
   .option('--sketch <file...>', 'print a first map of these CSV files, to be edited')
   .option('--skip-refused', 'write the rest even if something was refused')
@@ -154,7 +154,7 @@ addCommand(program, 'config', 'print the settings in force, and where each is se
   .action(run(async () => (await import('./actions/config.ts')).showConfig));
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
-  .option('--full', 'verify the whole index, not a sample: minutes per million records')
+  .option('--full', 'verify the whole index, not a sample, and that of SQLite: minutes per million records')
   .action(run(async () => (await import('./actions/check.ts')).check));
 
 program.commandsGroup('Database:');

@@ -44,10 +44,10 @@ export class Readiness {
   }
 
   #databaseProblem(): string | null {
-    const { isReachable, versionAgeMs } = this.#parts.directory.state;
+    const { isReachable, revisionAgeMs } = this.#parts.directory.state;
     if (!isReachable) return 'the database cannot be read';
-    if (versionAgeMs <= MAX_REVISION_AGE_MS) return null;
-    return `the database was last read ${Math.round(versionAgeMs / 1000)} seconds ago`;
+    if (revisionAgeMs <= MAX_REVISION_AGE_MS) return null;
+    return `the database was last read ${Math.round(revisionAgeMs / 1000)} seconds ago`;
   }
 
   #degradations(): string[] {

@@ -92,11 +92,11 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   gauge(
     'pds_database_version_age_seconds',
     'Time since the revision was last read; cached data stays valid for 30 s',
-    () => directory.state.versionAgeMs / 1000,
+    () => directory.state.revisionAgeMs / 1000,
   );
   gauge(
     'pds_last_event_timestamp_seconds',
-    'When the last release or change of partners, keys or grants was made that this process has noticed',
+    'Unix timestamp of the last release or change of partners, keys or grants that this process has noticed',
     () => Date.parse(directory.state.lastEvent) / 1000,
   );
   counter(

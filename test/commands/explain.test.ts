@@ -75,7 +75,7 @@ test('tells why a partner does not see a record, and what would show it', async 
   expect(await because('solicitations sol_2')).toEqual([`removed by the import of ${addedAt}: import it`]);
   expect(await because('solicitations 3')).toEqual(['a draft, which no partner sees: import it with another status']);
   expect(await because('suppliers sup_3')).toEqual([
-    'no contract names it: import one that does, of what acme is granted',
+    'no contract names it: import a contract that does, of an owner granted to acme',
   ]);
   expect(await because('contracts ctr_2')).toEqual([
     'lead entity le_b is not granted: pds partner grant acme --lead-entity le_b',

@@ -66,8 +66,8 @@ test('an import that removes a granted lead entity is refused, names its partner
   expect([removals, askedAbout(lostAccess)]).toEqual([[], expected]);
   expect((refused as Error).message.split('\n')).toEqual([
     'partner acme: the import removes lead entity "le_b", granted to it; it sees no contract, solicitation or supplier ' +
-      'any more. If it is to be so, add --yes',
-    'partner bolt: the import removes lead entity "le_b", granted to it. If it is to be so, add --yes',
+      'any more. To allow this, add --yes',
+    'partner bolt: the import removes lead entity "le_b", granted to it. To allow this, add --yes',
   ]);
   const ids = () => made.database.kysely.selectFrom('catalog.lead_entities').select('id').orderBy('id').execute();
   expect(await ids()).toEqual([{ id: 'le_a' }, { id: 'le_b' }]);
@@ -163,7 +163,7 @@ test('an import lists a partner that loses records, and asks if it would keep le
   expect(await lostBy(withSolicitation)).toEqual([]);
   const contracts = [...moved, { ...SMALL_CATALOG.contracts[1], supplier_ids: [] }];
   const refused = publishLines(made.database, { ...withSolicitation, contracts }, { allowLostAccess: false });
-  await expect(refused).rejects.toThrow('partner acme: it keeps 1 of the 10 records that it sees. If it is to be so');
+  await expect(refused).rejects.toThrow('partner acme: it keeps 1 of the 10 records that it sees. To allow this');
 });
 
 test('what each partner loses and gains is the difference of what it sees before and after, by the model', async () => {

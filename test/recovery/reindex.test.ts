@@ -123,7 +123,7 @@ describe('commands', () => {
     expect(stdout).toMatch(
       /^FAIL {2}index: the index of contracts has 1 superfluous term \("\\u001b\[2Jzebra\\u202e" in block 0\)$/m,
     );
-    expect(stdout).toMatch(/→ run "pds reindex"/);
+    expect(stdout).toMatch(/→ Run "pds reindex"/);
 
     const { code: rebuilt, stderr } = await callPds(['reindex'], made.settings);
     expect(rebuilt).toBe(0);

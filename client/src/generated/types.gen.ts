@@ -588,7 +588,7 @@ export type ChangesPage = {
      */
     data: Array<Change>;
     /**
-     * The position of the page, and how to go on.
+     * The position of the page, and how to continue.
      */
     meta: FeedMeta;
 };

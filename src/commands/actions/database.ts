@@ -90,7 +90,7 @@ export async function transferDatabase(
 ): Promise<undefined> {
   if (pathOf(config.database) === null) {
     throw new OperatorError(
-      'PDS_DATABASE_URL is of PostgreSQL, and "pds transfer" copies only from SQLite. Copy PostgreSQL with its own tools, ' +
+      'PDS_DATABASE_URL names a PostgreSQL database, and "pds transfer" copies only from SQLite. Copy PostgreSQL with its own tools, ' +
         'or its records with "pds export" and "pds import". Nothing was changed',
     );
   }
@@ -104,7 +104,7 @@ export async function transferDatabase(
     const notes = note === null ? [] : [note];
     output.done({ engine: settings.engine, rows, tables, notes }, [
       `Transferred ${rows} rows to the database ${databaseName(settings)}, which is ready to serve.`,
-      'Set PDS_DATABASE_URL to it and restart the service. Changes made to the former database from now on are not in it.',
+      'Set PDS_DATABASE_URL to it and restart the service. Later changes of the former database are not transferred.',
       ...notes,
     ]);
     if ((await hasRoles(target)) === false) {

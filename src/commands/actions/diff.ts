@@ -166,8 +166,7 @@ type ChangeSpool = ReturnType<typeof openSpool>;
  */
 function openSpool(limit: number) {
   const database = new SqliteConnection('');
-  database.exec(`pragma journal_mode = off; create table changes (name text, line text);
-    create index changes_by_name on changes (name)`);
+  database.exec('create table changes (name text, line text); create index changes_by_name on changes (name); begin');
   const insert = database.prepare('insert into changes (name, line) values (?, ?)');
   const counts = new Map<string, number>();
   const count = (kind: Kind, sort: ChangeSort): number => counts.get(`${kind} ${sort}`) ?? 0;

@@ -129,7 +129,7 @@ async function resumeAll({ database, clock, output }: CommandContext): Promise<u
 /** `pds partner rename OLD NEW` */
 export async function rename(context: CommandContext, name: string, newName: string): Promise<undefined> {
   await renamePartner(context.database, context.clock, name, newName);
-  const sentence = `Renamed ${name} to ${newName}; its keys go on working, and logs show the new name within a second.`;
+  const sentence = `Renamed ${name} to ${newName}; its keys keep working, and logs show the new name within a second.`;
   await reportChange(context, newName, { formerName: name }, sentence);
 }
 
@@ -144,7 +144,7 @@ export async function remove(
     output.note([
       `${name} sees ${describeScope(await getPartner(database, clock, name))}. Active keys: ${keys.length || 'none'}.`,
       ...(keys.length > 0 ? renderKeys(keys) : []),
-      'A deleted partner cannot be brought back, and its keys neither.',
+      'A deleted partner and its keys cannot be brought back.',
     ]);
     await confirm(output, `Delete ${name}?`);
   }

@@ -78,7 +78,7 @@ function openLogOutput(onRecovery: (droppedLines: number) => void): DestinationS
     dropped += 1;
     waitingBytes -= Buffer.byteLength(line);
   });
-  // A flush during a write, even of nothing, does nothing, and what came meanwhile would wait for the next line.
+  // A flush during a write does nothing, so lines that arrived meanwhile would wait for the next one.
   destination.on('drain', () => {
     if (waitingBytes > 0) writeSoon();
   });

@@ -87,8 +87,8 @@ async function openAdminPort(config: Config, logger: Logger) {
 }
 
 /**
- * @throws the system's error if the API's port cannot be opened now. Of a shared port, only its host, and whether the
- *   system can share ports: another listener would get connections, and lose them when it closes.
+ * @throws the system's error if the API's port cannot be opened now. For a shared port, this checks only the host and
+ *   whether the system can share ports: another listener would get connections, and lose them when it closes.
  */
 async function checkPort({ host, port, reusePort }: Config): Promise<void> {
   const server = createServer();
@@ -114,13 +114,15 @@ async function prepareDatabase(config: Config, demo: boolean, logger: Logger): P
   return (await directory.findByKey(DEMO_KEY)) !== null;
 }
 
-/** On PostgreSQL, `pds migrate` does it: a service can lack the right to write. A failure ends no start. */
+/** On PostgreSQL, `pds migrate` adds the terms: a service can lack the right to write. A failure does not stop the start. */
 async function completeIndexOfSqlite(database: OpenDatabase, logger: Logger): Promise<void> {
   if (database.catalogFiles !== undefined && (await lacksTerms(database))) {
     logger.info('adding terms to the index');
     // Loaded on use, since it needs the importer's code.
     const { completeIndex } = await import('../../recovery/recover.ts');
-    await completeIndex(database, { clock: Date.now }).catch((err: unknown) => logger.error({ err }, 'none was added'));
+    await completeIndex(database, { clock: Date.now }).catch((err: unknown) =>
+      logger.error({ err }, 'no terms were added'),
+    );
   }
   if (!(await lacksTerms(database))) return;
   logger.warn('the index lacks terms: "nigp" and "is_open=true" get 500 until "pds reindex" has run');
@@ -164,7 +166,7 @@ function greet(
   const tryIt = `curl -H 'Authorization: Bearer ${DEMO_KEY}' '${origin}/v1/contracts?q=asphalt&limit=1'`;
   const demoSteps = hasDemoKey
     ? ['  Try it:', '', `  ${tryIt}`, '']
-    : ['  This database was not empty, so --demo did not change it. Use an API key of your own.', ''];
+    : ['  The demo key does not work on this database. Use an API key of your own.', ''];
   output.note([
     '',
     `  ${manifest.name} ${manifest.version} (${environment})`,

@@ -76,7 +76,7 @@ export function registerChanges(
       description:
         'Every contract, solicitation and supplier that changed, became visible to you or was removed since your last ' +
         'listing, whole. It is the way to keep a copy. A change is any change of the detail, notices, documents and ' +
-        'questions included, but not that `is_open` ends with the deadline. Since 1.2.0.',
+        'questions included, but not the end of `is_open` at the deadline. Since 1.2.0.',
       querystring: querystringSchema(parameters),
       response: feedResponses(changesPage),
     },

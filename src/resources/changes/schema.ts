@@ -90,7 +90,7 @@ export const changesPage = objectSchema(
       maxItems: MAX_LIMIT,
       description: 'The changes, by kind and then by id: contracts, solicitations, suppliers. Each id at most once.',
     },
-    meta: describedRef(feedMeta, 'The position of the page, and how to go on.'),
+    meta: describedRef(feedMeta, 'The position of the page, and how to continue.'),
   },
   { $id: 'ChangesPage', description: 'A page of changes.' },
 );

@@ -13,7 +13,7 @@ import { TABLE_OF, type NamedRefKind } from '../../kinds.ts';
 /** Computing their terms takes about two milliseconds. */
 const NAMES_AT_ONCE = 250;
 
-const EVERYTHING: Scope = { everythingSince: '', leadEntities: new Map(), coops: new Map() };
+const UNRESTRICTED: Scope = { everythingSince: '', leadEntities: new Map(), coops: new Map() };
 
 /** Finds records by words of their names. Caches the terms of all names of a catalog: some 10 MB for 50,000. */
 export class NameList {
@@ -53,7 +53,7 @@ export class NameList {
     while (!names.isComplete) {
       const { length } = names.all;
       const after = names.all.at(-1)?.id ?? '';
-      const rows = await snapshot.run(namedRefs({ engine, scope: EVERYTHING }, this.#kind, after, NAMES_AT_ONCE));
+      const rows = await snapshot.run(namedRefs({ engine, scope: UNRESTRICTED }, this.#kind, after, NAMES_AT_ONCE));
       await scheduler.turn(snapshot.partner.id);
       // Another request can have read them, too.
       if (names.all.length > length) continue;
