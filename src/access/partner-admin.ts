@@ -208,7 +208,7 @@ async function hasMissedReleases({ kysely }: Database, partnerId: number, suspen
   return rows.length > 0;
 }
 
-/** All partners that are wanted, by name. */
+/** The partners that meet a condition, by default all, in the order of their names. */
 export async function listPartners(
   { kysely }: Database,
   clock: Clock,

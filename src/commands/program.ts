@@ -154,7 +154,7 @@ addCommand(program, 'config', 'print the settings in force, and where each is se
   .action(run(async () => (await import('./actions/config.ts')).showConfig));
 
 addCommand(program, 'check', 'check the installation, and advise on problems')
-  .option('--full', 'verify the whole index, not a sample, and that of SQLite: minutes per million records')
+  .option('--full', "verify the whole index, not a sample, and SQLite's own: minutes per million records")
   .action(run(async () => (await import('./actions/check.ts')).check));
 
 program.commandsGroup('Database:');

@@ -109,7 +109,7 @@ async function changeCopy<T>(
       return done;
     });
     files.attachCurrent();
-    // What a reset left stays, so that it can be undone.
+    // A reset can be undone: the catalog that it replaced stays.
     await deleteUnused(database, files, Math.max(event.what === 'reset' ? 2 : 1, keptReleases(database)));
     return { result, ...appended };
   } finally {

@@ -67,7 +67,7 @@ export function createHttpServer(
 /** In milliseconds. Tests have shorter ones. */
 export const WAITS = {
   /**
-   * How long nothing can be read of a finished response, whose rest is in memory, or of a stream. Of a stream, the system
+   * How long a client can read nothing of a finished response, whose rest is in memory, or of a stream. Of a stream, the system
    * takes up to 1.5 MB at once, and nothing more until the client has read as much: one
    * that reads less than 50 to 100 kB a second can be cut.
    */
