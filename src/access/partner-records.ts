@@ -32,14 +32,9 @@ export const storedKey: RawBuilder<KeyRow & PartnerRow> = sql<KeyRow & PartnerRo
   inner join access.partners as partner on partner.id = key.partner_id
   where key.id = ${parameter('key_id')}`;
 
-/**
- * The scope of the partner `partner_id`; null if the parameter `scope_event` names its last change, which is in the column
- * `scope`. Empty for a deleted partner. Served by the primary keys of partners and grants.
- */
-export const newerScope: RawBuilder<string | null> = sql<string | null>`
-  case when scope = ${parameter('scope_event')} then null else coalesce((
-    select ${scopeText} from access.partners as partner
-    where partner.id = ${parameter('partner_id')} and partner.deleted_at is null), '') end`;
+/** The scope of the partner `partner_id`; empty for a deleted one. Served by the primary keys of partners and grants. */
+export const currentScope: RawBuilder<string> = sql<string>`coalesce((select ${scopeText}
+  from access.partners as partner where partner.id = ${parameter('partner_id')} and partner.deleted_at is null), '')`;
 
 /** Parses what a partner can see. */
 export function parseScope(text: string): Pick<Partner, 'isSuspended' | 'kinds' | 'scope'> {

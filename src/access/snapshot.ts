@@ -20,7 +20,7 @@ import {
 } from '../database/revision.ts';
 import { firstRow, parameter } from '../database/statement.ts';
 import { addMilliseconds, EPOCH, latestOf } from '../timestamp.ts';
-import { newerScope } from './partner-records.ts';
+import { currentScope } from './partner-records.ts';
 import type { Partner, Scope } from './scope.ts';
 
 /** The end of the log, as one partner sees it. */
@@ -30,17 +30,20 @@ export interface Head {
   readonly scope: EventName;
   /** The last event of all. */
   readonly revision: Revision;
-  /** The partner's scope as of the event `scope`, as `newerScope` returns it. */
-  readonly newer: string | null;
 }
 
-/**
- * The head of every statement that serves. Uses the parameters `partner_id` and `scope_event`. Without the limit, PostgreSQL
- * would look up the last scope twice.
- */
-export const selectHead: RawBuilder<Head> = sql<Head>`select named.*, ${newerScope} as newer from (
-  select ${catalogName} as catalog, ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision
-  limit 1) as named`;
+/** The head of every statement that serves. Uses the parameter `partner_id`. */
+export const selectHead: RawBuilder<Head> = sql<Head>`select ${catalogName} as catalog,
+  ${lastScope(parameter('partner_id'))} as scope, ${revision} as revision`;
+
+/** A head, and the partner's scope as of its event `scope`, for `parseScope`. Empty for a deleted partner. */
+export interface HeadWithScope extends Head {
+  readonly scope_text: string;
+}
+
+/** Not part of each statement: PostgreSQL would take a tenth more time for it, though it is hardly ever needed. */
+export const selectHeadWithScope: RawBuilder<HeadWithScope> = sql<HeadWithScope>`select head.*, ${currentScope} as scope_text
+  from (${selectHead}) as head`;
 
 /** The head, in a row of its own, and the rows of a query. */
 export function withHeadRow<Row>({
@@ -48,10 +51,10 @@ export function withHeadRow<Row>({
   build,
 }: Pick<Query<Row>, 'columns' | 'build'>): RawBuilder<HeadOrRow<Row>> {
   const nulls = columns.map((column) => sql`null as ${sql.ref(column)}`);
-  return sql<HeadOrRow<Row>>`select head.catalog, head.scope, head.revision, head.newer, ${sql.join(nulls)}
+  return sql<HeadOrRow<Row>>`select head.catalog, head.scope, head.revision, ${sql.join(nulls)}
     from (${selectHead}) as head
     union all
-    select null, null, null, null, found.* from (${build()}) as found`;
+    select null, null, null, found.* from (${build()}) as found`;
 }
 
 type HeadOrRow<Row> = Head | (Row & { readonly catalog: null });
@@ -108,7 +111,7 @@ export class Snapshot {
     this.partner = parts.partner;
     this.#database = database;
     this.#parts = parts;
-    this.#held = { partner_id: parts.partner.id, scope_event: parts.partner.scopeEvent };
+    this.#held = { partner_id: parts.partner.id };
   }
 
   get scope(): Scope {
@@ -131,7 +134,7 @@ export class Snapshot {
   }
 
   /**
-   * Runs a statement, which can use the parameters `partner_id` and `scope_event`. Returns its rows in no particular order.
+   * Runs a statement, which can use the parameter `partner_id`. Returns its rows in no particular order.
    *
    * @param source if a replica will not do.
    * @throws OtherSnapshotError if it saw another snapshot.
@@ -173,11 +176,17 @@ export class Snapshot {
     return this.verify();
   }
 
+  /** The head as it is now, whatever the snapshot is. */
+  async readHead(): Promise<HeadWithScope> {
+    const { source } = this.#parts;
+    return firstRow(await this.#database.run('head with scope', () => selectHeadWithScope, this.#held, source));
+  }
+
   #check(head: Head | undefined): void {
     if (head === undefined) throw new Error('a statement that serves returned no head');
     // The row can also have texts, which must not be held as long as the snapshot.
-    const { catalog, scope, revision, newer } = head;
-    const read = { catalog, scope, revision, newer };
+    const { catalog, scope, revision } = head;
+    const read = { catalog, scope, revision };
     const { scopeEvent } = this.partner;
     const isLater = this.#parts.isNamed && timestampOf(scope) > timestampOf(scopeEvent);
     if (catalog !== this.catalog || (scope !== scopeEvent && !isLater)) throw new OtherSnapshotError(read);

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { PartnerDirectory } from '../access/partner-directory.ts';
 import { parseScope } from '../access/partner-records.ts';
-import { OtherSnapshotError, Snapshot, watermarkOf, type Head } from '../access/snapshot.ts';
+import { OtherSnapshotError, Snapshot, watermarkOf, type Head, type HeadWithScope } from '../access/snapshot.ts';
 import type { OpenDatabase, ReadSource } from '../database/database.ts';
 import { timestampOf, type CatalogName, type Revision } from '../database/revision.ts';
 import { callerOf, checkPermission } from '../http/request/pipeline.ts';
@@ -47,10 +47,10 @@ export class Snapshots {
 
   /**
    * Reads a response until all of its statements saw the snapshot that it was read for. If one saw another, this takes
-   * the catalog and the scope that its head names, and reads again:
+   * the catalog and the scope of the head as it is now, and reads again:
    *
-   * - An event before the one that is held, or of the same time, is taken from the primary only, and then always: a
-   *   replica can lag behind, but what the primary lacks was lost.
+   * - An event before the one that is held or was seen, or of the same time, is taken from the primary only, and then
+   *   always: a replica can lag behind, but what the primary lacks was lost.
    * - If only the scope changes again and again, the result is used, with the watermark of the scope that it was read for.
    * - If the cursor's watermark is later than the snapshot, the primary is read. If that lacks it too, it was lost.
    *
@@ -78,9 +78,11 @@ export class Snapshots {
         const isLast = head.scope === partner.scopeEvent;
         return { result, snapshot, revision: isLast ? head.revision : null };
       } catch (error) {
-        const head = await findOtherHead(error, snapshot);
-        if (head === null) throw error;
-        if (source !== 'primary' && isEarlier(head, snapshot)) {
+        const seen = await findOtherHead(error, snapshot);
+        if (seen === null) throw error;
+        const head = await snapshot.readHead();
+        const held = { catalog, scope: partner.scopeEvent };
+        if (source !== 'primary' && (isEarlier(seen, held) || isEarlier(head, seen))) {
           source = 'primary';
           this.#database.bypassReplicas();
           continue;
@@ -110,19 +112,23 @@ async function findOtherHead(error: unknown, snapshot: Snapshot): Promise<Head |
   }
 }
 
-/** Whether a head names an event before one of the snapshot, or another of the same time. */
-function isEarlier(head: Head, { catalog, partner: { scopeEvent } }: Snapshot): boolean {
-  return (
-    (head.catalog !== catalog && timestampOf(head.catalog) <= timestampOf(catalog)) ||
-    (head.scope !== scopeEvent && timestampOf(head.scope) <= timestampOf(scopeEvent))
+/** Whether a head names an event before the other's, or another of the same time. */
+function isEarlier(head: Pick<Head, 'catalog' | 'scope'>, other: Pick<Head, 'catalog' | 'scope'>): boolean {
+  return (['catalog', 'scope'] as const).some(
+    (name) => head[name] !== other[name] && timestampOf(head[name]) <= timestampOf(other[name]),
   );
 }
 
 /** @throws ApiError if the partner was deleted, or must not request this route any more. */
-function takeScope(request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions'>, head: Head): void {
+function takeScope(request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions'>, head: HeadWithScope): void {
   const caller = callerOf(request);
-  if (head.newer === null || head.newer === '') throw unauthorized();
-  const partner = { ...caller.partner, ...parseScope(head.newer), scopeEvent: head.scope, revision: head.revision };
+  if (head.scope_text === '') throw unauthorized();
+  const partner = {
+    ...caller.partner,
+    ...parseScope(head.scope_text),
+    scopeEvent: head.scope,
+    revision: head.revision,
+  };
   request.caller = { ...caller, partner };
   checkPermission(request);
 }

@@ -13,8 +13,8 @@ export const partnerOf = (id: number, scopeEvent: string, scope: Scope): Partner
 
 /** A snapshot of a partner as of now, suspended or not; by default of one that is not in the database. */
 export async function takeSnapshot(database: OpenDatabase, partnerId = 1, scope = NOTHING): Promise<Snapshot> {
-  const values = { partner_id: partnerId, scope_event: '' };
-  const { catalog, scope: event }: Head = firstRow(await database.run('head', () => selectHead, values));
+  const head = await database.run('head', () => selectHead, { partner_id: partnerId });
+  const { catalog, scope: event }: Head = firstRow(head);
   const parts = { catalog, partner: partnerOf(partnerId, event, scope), source: 'any', isNamed: false } as const;
   return new Snapshot(database, parts);
 }

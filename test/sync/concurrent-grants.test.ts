@@ -59,7 +59,7 @@ const service = serviceForEachTest({
 });
 
 /** Whether the server takes a newer scope from a row before it reads again. */
-const bringsScope = (row: unknown): boolean => ((row as { newer?: string | null }).newer ?? null) !== null;
+const bringsScope = (row: unknown): boolean => Object.hasOwn(row as object, 'scope_text');
 
 describe('a change of grants between reading the scope and reading its page', () => {
   test.each<Change[][]>([

@@ -11,7 +11,7 @@ import { UsageRecorder } from '../../src/usage/usage-recorder.ts';
 /** A request of a partner's key, as observers receive it. */
 export const observedRequest = (changes: Partial<ObservedRequest>): ObservedRequest => ({
   ...{ id: 'req_1', method: 'GET', route: '/v1/coops', status: 200, durationMs: 1, partner: { id: 1 } as Partner },
-  ...{ keyId: 'key00001', rows: 1, traceId: null, refusal: null },
+  ...{ keyId: 'key00001', rows: 1, traceId: undefined, refusal: null },
   ...changes,
 });
 

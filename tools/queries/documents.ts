@@ -44,7 +44,6 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   records: 'records in the responses',
   requests: 'requests',
   rows: 'the most rows to read, or to read of each owner',
-  scope_event: 'the last change of what the partner sees that the process knows of: its timestamp and token',
   since: 'the `updated_since` of the request',
   terms: 'as JSON, pairs of a block and a term',
   transaction: 'the number of the transaction that added usage',

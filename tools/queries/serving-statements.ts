@@ -1,7 +1,7 @@
 import type { RawBuilder } from 'kysely';
 import { storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
-import { selectHead, withHeadRow } from '../../src/access/snapshot.ts';
+import { selectHead, selectHeadWithScope, withHeadRow } from '../../src/access/snapshot.ts';
 import { RULES } from '../../src/access/visibility/rules.ts';
 import type { Engine, OpenDatabase, Query, TextsToRead } from '../../src/database/database.ts';
 import { readSchemaState } from '../../src/database/migrations/migrator.ts';
@@ -173,6 +173,7 @@ function templates(engine: Engine): Template[] {
     rowsOf('service', 'The key of a request to `/v1/key`, with its requests per day.', ownKey(engine, '', [])),
     ['service', 'key', 'A key that is not cached, with its partner and grants.', storedKey],
     ['lists', 'head', 'The head of the log, if all else of a response was cached.', selectHead],
+    ['lists', 'head with scope', 'The head and the scope, after a statement saw another head.', selectHeadWithScope],
   ];
 }
 

@@ -21,7 +21,7 @@ function observedRequest(request: FastifyRequest, { raw: response, elapsedTime: 
   const status = response.writableFinished ? response.statusCode : null;
   return {
     id,
-    /** Of the trace that the client or a proxy named; null if none did. */
+    /** Of the trace that the client or a proxy named. */
     traceId: parseTraceId(headers['traceparent']),
     method,
     route: routeOptions.url ?? null,
@@ -39,11 +39,11 @@ function observedRequest(request: FastifyRequest, { raw: response, elapsedTime: 
 }
 
 /** https://www.w3.org/TR/trace-context/#traceparent-header, in any version whose header begins like version 00. */
-function parseTraceId(header: string | string[] | undefined): string | null {
-  if (header === undefined) return null;
+function parseTraceId(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
   const [, traceId] =
     /^(?!ff)[0-9a-f]{2}-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-|$)/.exec(String(header)) ?? [];
-  return traceId ?? null;
+  return traceId;
 }
 
 /** Logs a line per request, with the reason of a 4xx. It names the route, never the URL, which can contain a secret. */
@@ -52,7 +52,7 @@ export function logRequests(log: Pick<Logger, 'info'>): RequestObserver {
     log.info(
       {
         requestId: id,
-        ...(traceId !== null && { traceId }),
+        traceId,
         method,
         route,
         status,

@@ -1,4 +1,4 @@
-import { hash, randomUUID } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import Negotiator from 'negotiator';
@@ -128,8 +128,15 @@ export const PUBLIC_HEADERS = {
   'cache-control': 'no-store',
 };
 
+const REQUEST_ID_BYTES = 16;
+
+/** For 256 request IDs: a call for each would take a twentieth of a cached response's time. */
+let random = Buffer.alloc(0);
+
 /** Generates a request ID. A client's own is never used: clients quote IDs to support, which looks them up in the log. */
 export function createRequestId(): string {
-  // In base64url, a UUID without its hyphens has 22 characters.
-  return `req_${Buffer.from(randomUUID().replaceAll('-', ''), 'hex').toString('base64url')}`;
+  if (random.length === 0) random = randomBytes(256 * REQUEST_ID_BYTES);
+  const id = random.toString('base64url', 0, REQUEST_ID_BYTES);
+  random = random.subarray(REQUEST_ID_BYTES);
+  return `req_${id}`;
 }

@@ -105,7 +105,7 @@ export class Connections extends Map<Socket, ServerResponse | null> {
     if (!this.has(socket)) return;
     this.set(socket, response);
     // An idle connection must not keep its last key in memory. One whose body is still to come has not been read to its end.
-    response.once('close', () => {
+    response.on('close', () => {
       if (response.req.complete && this.get(socket) === response) this.set(socket, null);
     });
   }
