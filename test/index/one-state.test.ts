@@ -191,8 +191,21 @@ describe('a page whose texts exceed 8 MiB', () => {
     sources.length = 0;
     const earlier = (await readFor(snapshots, SCOPE, () => null)).snapshot.catalog;
     expect(timestampOf(earlier) < timestampOf(later)).toBe(true);
-    expect(sources).toEqual(['any', 'bypassed', 'primary', 'primary']);
+    expect(sources).toEqual(['any', 'any', 'bypassed', 'primary', 'primary', 'primary']);
     expect((await readFor(snapshots, SCOPE, () => null)).snapshot.catalog).toBe(earlier);
+  });
+
+  test('a catalog that one replica has is read from the primary if the next replica lags behind', async () => {
+    let statements = 0;
+    const replicated: OpenDatabase = {
+      ...open,
+      run: (...statement) => {
+        statements += 1;
+        return (statements === 1 || statement[3] === 'primary' ? open : serving).run(...statement);
+      },
+    };
+    const { catalog } = (await readFor(snapshotsOf(replicated), SCOPE, () => null)).snapshot;
+    expect(catalog).toBe((await readFor(snapshotsOf(open), SCOPE, () => null)).snapshot.catalog);
   });
 
   test('fails at once, naming the damage, if the index names records that are not stored', async () => {
