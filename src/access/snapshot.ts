@@ -176,9 +176,9 @@ export class Snapshot {
     return this.verify();
   }
 
-  /** The head as it is now, whatever the snapshot is. */
+  /** The head as the primary has it now, or a replica while the primary is down. */
   async readHead(): Promise<HeadWithScope> {
-    const { source } = this.#parts;
+    const source = this.#parts.source === 'primary' ? 'primary' : 'known';
     return firstRow(await this.#database.run('head with scope', () => selectHeadWithScope, this.#held, source));
   }
 

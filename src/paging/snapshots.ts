@@ -46,8 +46,8 @@ export class Snapshots {
   }
 
   /**
-   * Reads a response until all of its statements saw the snapshot that it was read for. If one saw another, this takes
-   * the catalog and the scope of the head as it is now, and reads again:
+   * Reads a response until all of its statements saw the snapshot that it was read for. If one saw another, this reads
+   * the head once more, with the scope, takes the catalog and the scope of that, and reads again:
    *
    * - An event before the one that is held or was seen, or of the same time, is taken from the primary only, and then
    *   always: a replica can lag behind, but what the primary lacks was lost.
@@ -80,9 +80,9 @@ export class Snapshots {
       } catch (error) {
         const seen = await findOtherHead(error, snapshot);
         if (seen === null) throw error;
-        const head = await snapshot.readHead();
-        const held = { catalog, scope: partner.scopeEvent };
-        if (source !== 'primary' && (isEarlier(seen, held) || isEarlier(head, seen))) {
+        const isOld = isEarlier(seen, { catalog, scope: partner.scopeEvent });
+        const head = isOld && source !== 'primary' ? null : await snapshot.readHead();
+        if (head === null || (source !== 'primary' && isEarlier(head, seen))) {
           source = 'primary';
           this.#database.bypassReplicas();
           continue;

@@ -183,11 +183,13 @@ test('a client of HTTP/1.1 behind proxies is served streams', async () => {
 });
 
 test('HEAD reads no record, and nothing of the index', async () => {
+  await service.get('/v1/coops', { key });
+  statements.length = 0;
   for (const format of ['ndjson', 'csv']) {
     const { status } = await service.get(`/v1/contracts?format=${format}`, { key, method: 'HEAD' });
     expect(status).toBe(200);
   }
-  expect(new Set(statements)).toEqual(new Set(['key', 'head']));
+  expect(new Set(statements)).toEqual(new Set(['head']));
 });
 
 test('a client that leaves before its stream begins counts as none of its two', async () => {
