@@ -141,7 +141,7 @@ test('a slow query ends at its deadline, in PostgreSQL too, and delays no one el
         .find((line) => line.includes('"the request failed"')) ?? '';
     const { err } = JSON.parse(failed) as { err: { message: string; statement: string } };
     expect(err.message).toMatch(/statement timeout/);
-    expect(err.statement).toMatch(/\$2[^]*"catalog"\."contracts"/);
+    expect(err.statement).toMatch(/\$1[^]*"catalog"\."contracts"/);
     const { rows } = await locker.query(
       "select query from pg_stat_activity where application_name = 'pds serve' and state = 'active' and datname = current_database()",
     );
