@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
+import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
+import { deletePartner } from '../../src/access/partner-lifecycle.ts';
 import { hooked } from '../support/hooked.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 import { serviceForEachTest } from '../support/service.ts';
@@ -28,15 +30,20 @@ const CHANGES = {
   revoke: () => revoke(service.database, clock, 'a', coop),
   publish: () =>
     publishLines(service.database, { contracts: [{ ...contract('ctr_1'), name: `Contract ${refreshes}` }] }, { clock }),
+  suspend: () => suspendPartner(service.database, clock, 'a'),
+  delete: () => deletePartner(service.database, clock, 'a'),
+  'allow other kinds': () => setPartner(service.database, clock, 'a', { kinds: ['suppliers'] }),
 };
 type Change = keyof typeof CHANGES;
 
-/** The changes that happen, in turn, after a statement that brings a newer scope. */
+/** The changes that happen, in turn, before or after a statement that brings a newer scope. */
 let changes: readonly (readonly Change[])[];
+let moment: 'before' | 'after';
 let refreshes: number;
 /** The number of reloads that are still followed by changes. */
 let left: number;
 beforeEach(() => {
+  moment = 'after';
   refreshes = 0;
   left = 0;
 });
@@ -49,19 +56,26 @@ const service = serviceForEachTest({
   isPolling: false,
   watch: (database) =>
     hooked(database, {
-      after: async (rows) => {
-        if (left === 0 || !rows.some(bringsScope)) return;
-        left -= 1;
-        for (const each of changes[refreshes % changes.length] ?? []) await CHANGES[each]();
-        refreshes += 1;
-      },
+      before: (statementKey) => (moment === 'before' && statementKey === 'head with scope' ? change() : undefined),
+      after: (rows) => (moment === 'after' && rows.some(bringsScope) ? change() : undefined),
     }),
 });
+
+async function change(): Promise<void> {
+  if (left === 0) return;
+  left -= 1;
+  for (const each of changes[refreshes % changes.length] ?? []) await CHANGES[each]();
+  refreshes += 1;
+}
 
 /** Whether the server takes a newer scope from a row before it reads again. */
 const bringsScope = (row: unknown): boolean => Object.hasOwn(row as object, 'scope_text');
 
-describe('a change of grants between reading the scope and reading its page', () => {
+describe.each(['before', 'after'] as const)('a change of grants %s reading the scope again', (given) => {
+  beforeEach(() => {
+    moment = given;
+  });
+
   test.each<Change[][]>([
     [['grant'], ['revoke']],
     [['grant', 'publish'], ['revoke']],
@@ -98,7 +112,29 @@ describe('a change of grants between reading the scope and reading its page', ()
       }
     }
   });
+});
 
+describe('before reading the scope again', () => {
+  beforeEach(() => {
+    moment = 'before';
+  });
+
+  test.each([
+    ['suspend', 403],
+    ['delete', 401],
+    ['allow other kinds', 403],
+  ] as const)('to %s refuses the request that is being answered', async (change, status) => {
+    changes = [[change]];
+    const { key } = service.partner('a');
+    expect((await service.get('/v1/suppliers', { key })).status).toBe(200);
+    await grant(service.database, clock, 'a', leadEntity);
+    left = 1;
+    expect((await service.get('/v1/contracts', { key })).status).toBe(status);
+    expect(refreshes).toBe(1);
+  });
+});
+
+describe('a change of grants between reading the scope and reading its page', () => {
   test('is visible in the next response to the same request', async () => {
     changes = [['grant']];
     const { key } = service.partner('a');
