@@ -184,8 +184,6 @@ type CachedSets = readonly PositionSet[];
 
 /** An LRU cache of sets, by block and condition. All indexes of a process share one. */
 export class SetCache extends LRUCache<string, CachedSets> {
-  #blocks = 0;
-
   /** @param maxBytes approximate size of all sets. */
   constructor(maxBytes: number) {
     super({
@@ -193,11 +191,5 @@ export class SetCache extends LRUCache<string, CachedSets> {
       sizeCalculation: (sets, key) =>
         sets.reduce((sum, { byteLength }) => sum + byteLength, 2 * key.length + ENTRY_BYTES * sets.length),
     });
-  }
-
-  /** A new prefix for the keys of one version of a block. Short, because a page looks up several sets per block. */
-  nextPrefix(): string {
-    this.#blocks += 1;
-    return `${this.#blocks} `;
   }
 }

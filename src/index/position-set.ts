@@ -209,9 +209,7 @@ function firstNotBelow(sorted: Uint16Array, value: number): number {
 export type StoredSet = Readonly<IndexRow>;
 
 /** A stored set is damaged, missing, or belongs to another term. */
-export class DamagedIndexError extends OperatorError {
-  override name = 'DamagedIndexError';
-}
+export class DamagedIndexError extends OperatorError {}
 
 /** Returns a row with its checksum. */
 export function storedSet(kind: IndexedKind, block: number, term: string, bits: Uint8Array): StoredSet {

@@ -46,8 +46,6 @@ export class RecordIndex {
   readonly #cache: SetCache;
   readonly #positions = new LRUCache<string, number>({ max: MAX_CACHED_POSITIONS });
   #state: IndexState | null = null;
-  /** The cache prefixes of the last state's blocks, by number and token: an unchanged block keeps its prefix. */
-  #prefixes: ReadonlyMap<string, string> = new Map();
 
   constructor(kind: IndexedKind, cache: SetCache) {
     this.#kind = kind;
@@ -134,15 +132,11 @@ export class RecordIndex {
   async #readState(snapshot: Snapshot): Promise<IndexState> {
     const { catalog } = snapshot;
     const rows = await snapshot.run(readBlocks(this.#kind));
-    const prefixes = new Map<string, string>();
-    const blocks = rows.map(({ block: number, first_id: firstId, token }) => {
-      const version = `${number} ${token}`;
-      const prefix = this.#prefixes.get(version) ?? this.#cache.nextPrefix();
-      prefixes.set(version, prefix);
-      return { number, firstId, prefix };
-    });
+    // An unchanged block keeps its token, and one release gives all changed ones the same.
+    const blocks = rows.map(({ block: number, first_id: firstId, token }) => ({
+      ...{ number, firstId, prefix: `${this.#kind} ${number} ${token} ` },
+    }));
     blocks.sort((one, other) => compareBytewise(one.firstId, other.firstId));
-    this.#prefixes = prefixes;
     const lacksTerms = rows.some(({ token }) => !hasAllTerms(this.#kind, token));
     return (this.#state = { catalog, blocks, lacksTerms });
   }

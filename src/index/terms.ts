@@ -78,7 +78,8 @@ interface RecordTerms {
   readonly terms: readonly string[];
 }
 
-const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms } = {
+/** The terms of a stored record. */
+export const TERMS: { readonly [K in IndexedKind]: (row: StoredRow[K]) => RecordTerms } = {
   suppliers(row) {
     const { name, states_served, location } = JSON.parse(`${row.document}}`) as {
       name: string;
@@ -158,14 +159,9 @@ export function hasAllTerms(kind: IndexedKind, token: string): boolean {
   return token.startsWith(MARKS[kind]);
 }
 
-/** The terms of a stored record. */
-export function recordTerms<K extends IndexedKind>(kind: K, row: StoredRow[K]): RecordTerms {
-  return TERMS[kind](row);
-}
-
 /** The distinct terms of a stored record. */
 export function termsOf<K extends IndexedKind>(kind: K, row: StoredRow[K], tokenizer: Tokenizer): Set<string> {
-  const { texts, terms } = recordTerms(kind, row);
+  const { texts, terms } = TERMS[kind](row);
   return new Set(terms).union(tokenizer.termsOf(texts));
 }
 

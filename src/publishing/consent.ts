@@ -10,7 +10,6 @@ interface Consequences {
 
 /** The import has consequences that were not allowed; nothing was written. */
 export class ConsentRequiredError extends ImportRefusedError {
-  override name = 'ConsentRequiredError';
   readonly consequences: Consequences;
 
   constructor(consequences: Consequences) {

@@ -12,6 +12,8 @@ export interface ImportContext {
   readonly database: Database;
   /** The number of this release. Its timestamp is drawn at the end. */
   readonly release: number;
+  /** A timestamp before that of the release. */
+  readonly startedAt: string;
   readonly problems: ProblemList;
   readonly referenceData: ReferenceData;
   /** The keys of changed records that others can embed, by kind. */

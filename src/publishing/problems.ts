@@ -38,7 +38,6 @@ const MAX_QUOTED_VALUE = 60;
 
 /** The input was refused; nothing was written. Holds up to 100 distinct problems. */
 export class ImportRefusedError extends Error {
-  override name = 'ImportRefusedError';
   readonly problems: readonly ReportedProblem[];
 
   constructor(problems: readonly ReportedProblem[]) {

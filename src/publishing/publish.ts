@@ -112,18 +112,15 @@ async function changeRecords(
   for (const kind of INDEXED_KINDS) rebuilt.push(...(await context.index[kind].finish()));
   await buildBlocks(database, rebuilt, context.pause);
   await pruneDepartures(database, known.oldest);
-  const after = await settleUpdatedAt(context, options.clock);
   const details = {
     directory: options.directory,
     ...(options.replace === true && { replace: true }),
     kinds: countsThatAreNotZero(kinds),
     rendered_anew: rerendered,
   };
-  const complete: CatalogEvent['complete'] = async (transaction, at) => {
-    const entry = { action: 'import', details: { ...details, published_at: at } };
-    await writeAuditEntry(transaction, options.clock, entry);
-  };
-  return { result, event: { what: 'release', after, complete } };
+  const complete: CatalogEvent['complete'] = (transaction, at) =>
+    writeAuditEntry(transaction, options.clock, { action: 'import', details: { ...details, published_at: at } });
+  return { result, event: { what: 'release', after: context.latestUpdatedAt, complete } };
 }
 
 /** A function of its own, so that the keys and lines of the sources are not in memory while the index is built. */
@@ -191,6 +188,7 @@ async function createImportContext(
   return {
     database,
     release,
+    startedAt: formatTimestamp(options.clock()),
     problems: new ProblemList(),
     referenceData: await ReferenceData.load(database),
     changed: new Map(REFERENCES.map(({ to }) => [to, new Set()])),
@@ -207,18 +205,6 @@ async function createImportContext(
     blockSize: options.blockSize ?? BLOCK_SIZE,
     pause: () => pause(options),
   };
-}
-
-/** The release's timestamp replaces each imported `updated_at` in the future. Returns the latest other: it must be later. */
-async function settleUpdatedAt(context: ImportContext, clock: Clock): Promise<string> {
-  const { database, release, emptyKinds, latestUpdatedAt } = context;
-  const now = formatTimestamp(clock());
-  if (latestUpdatedAt <= now) return latestUpdatedAt;
-  for (const kind of emptyKinds) {
-    await sql`update ${sql.table(`catalog.${kind}`)} set updated_at = null
-      where changed_release = ${release} and updated_at > ${now}`.execute(database.kysely);
-  }
-  return now;
 }
 
 function changesIn(counts: readonly Counts[]): number {

@@ -1,7 +1,7 @@
 import { compareBytewise } from '../../bytewise.ts';
 import type { IndexedKind } from '../../kinds.ts';
 import { at, BLOCK_SIZE, encodeSet, setOf, unionOf, type PositionSet, type StoredSet } from '../position-set.ts';
-import { recordTerms, type StoredRow } from '../terms.ts';
+import { TERMS, type StoredRow } from '../terms.ts';
 import { MAX_RECORD_BYTES, termsOfWord, wordsOf } from '../words.ts';
 
 /* Runs in worker threads too: it imports no database code, so that they start quickly. */
@@ -46,7 +46,7 @@ export class BlockBuilder {
 
   addRecords<K extends IndexedKind>(kind: K, rows: readonly StoredRow[K][]): void {
     for (const row of rows) {
-      const { terms, texts } = recordTerms(kind, row);
+      const { terms, texts } = TERMS[kind](row);
       this.add(row.position % BLOCK_SIZE, terms, texts);
     }
   }

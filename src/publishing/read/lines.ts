@@ -12,9 +12,7 @@ const PLAIN = /^[ -[\]-~]*$/;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 /** The message continues "cannot be read: …". */
-export class UnreadableFileError extends Error {
-  override name = 'UnreadableFileError';
-}
+export class UnreadableFileError extends Error {}
 
 /** One line of a file, without its line feed. */
 export interface Line {

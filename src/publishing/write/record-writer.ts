@@ -221,7 +221,7 @@ export class RecordWriter {
 
   /** Removes records from their table, the index and the tables of their references. */
   async remove(keys: readonly string[]): Promise<void> {
-    const { database, referenceData } = this.#context;
+    const { database } = this.#context;
     await this.#describeRemoved(keys);
     if (isIndexed(this.#kind)) await recordRemovals(this.#context, this.#kind, keys);
     const owner = shownBy(this.#kind).find(([, shown]) => shown === 'itself')?.[0];
@@ -229,7 +229,6 @@ export class RecordWriter {
     await this.#index?.remove(await loadValues(database, this.#kind, keys, sql.ref<number>('position')));
     for (const { table, owner } of this.#ownTables) await deleteRows(database, table, owner, keys);
     await deleteRows(database, this.#tableName, keyField(this.#kind), keys);
-    referenceData.remove(this.#kind, keys);
   }
 
   async #describeRemoved(keys: readonly string[]): Promise<void> {

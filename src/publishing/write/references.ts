@@ -109,10 +109,6 @@ export class ReferenceData {
     else if (kind in this.named) this.named[kind as NamedRefKind].set(key, columns.document);
   }
 
-  remove(kind: Kind, keys: readonly string[]): void {
-    if (!isIndexed(kind)) for (const key of keys) this.#recordsOf(kind).delete(key);
-  }
-
   /** @param suppliers the stored suppliers among those in question. */
   has(kind: Kind, key: string, suppliers: ReadonlyMap<string, unknown>): boolean {
     if (this.#refused.get(kind)?.has(key) === true) return true;

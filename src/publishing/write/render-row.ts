@@ -175,8 +175,9 @@ function ownText({ documents: _, notices: __, questions: ___, ...own }: Solicita
   return JSON.stringify(own);
 }
 
+/** Null for the release's timestamp, which also replaces one in the future. */
 function importedUpdatedAt(context: ImportContext, kind: IndexedKind, updatedAt: string | null): string | null {
-  if (updatedAt === null || !context.emptyKinds.has(kind)) return null;
+  if (updatedAt === null || updatedAt > context.startedAt || !context.emptyKinds.has(kind)) return null;
   if (updatedAt > context.latestUpdatedAt) context.latestUpdatedAt = updatedAt;
   return updatedAt;
 }
