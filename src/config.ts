@@ -3,7 +3,7 @@ import { OperatorError } from './operator-error.ts';
 import { REMOVED_SETTINGS, SETTINGS, type Setting } from './settings.ts';
 
 /** The settings by their names in the code. `settings.ts` describes them. */
-const VARIABLES = {
+export const VARIABLES = {
   environment: 'PDS_ENVIRONMENT',
   database: 'PDS_DATABASE_URL',
   replicaUrl: 'PDS_REPLICA_URL',
@@ -33,7 +33,6 @@ export type Environment = Config['environment'];
 export type DatabaseConfig = Config['database'];
 
 export class ConfigError extends OperatorError {
-  override name = 'ConfigError';
   /** All problems, one sentence each; the message has one line per problem. */
   readonly problems: readonly string[];
 

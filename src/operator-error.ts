@@ -1,4 +1,2 @@
 /** An error whose message is all that the operator needs: what is wrong, and what to do. Printed without a stack. */
-export class OperatorError extends Error {
-  override name = 'OperatorError';
-}
+export class OperatorError extends Error {}

@@ -1,18 +1,17 @@
+const INTERVAL_MS = 10_000;
+
 /**
- * A warning that is logged immediately, and then at most once per interval, so that clients cannot fill the log. `write`
- * receives the number of occurrences since the last call, including this one, and this one's details.
+ * A warning that is logged immediately, and then at most every ten seconds, so that clients cannot fill the log. `write`
+ * receives the number of occurrences since the last call, including this one.
  */
-export function throttleWarning<Details extends unknown[]>(
-  intervalMs: number,
-  write: (times: number, ...details: Details) => void,
-): (...details: Details) => void {
+export function throttleWarning(write: (times: number) => void): () => void {
   let times = 0;
   let writtenAtMs = Number.NEGATIVE_INFINITY;
-  return (...details) => {
+  return () => {
     times += 1;
-    if (performance.now() - writtenAtMs < intervalMs) return;
+    if (performance.now() - writtenAtMs < INTERVAL_MS) return;
     writtenAtMs = performance.now();
-    write(times, ...details);
+    write(times);
     times = 0;
   };
 }

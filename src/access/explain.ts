@@ -3,7 +3,7 @@ import { inSnapshot, type Database } from '../database/database.ts';
 import { readValue } from '../database/statement.ts';
 import { isIndexed, keyField, KINDS_AS_LISTED, TABLE_OF, type Kind } from '../kinds.ts';
 import type { Clock } from '../timestamp.ts';
-import { getPartner, getPartnerId } from './partner-admin.ts';
+import { getPartner, getPartnerRow } from './partner-admin.ts';
 import { EVERYTHING } from './visibility/owners.ts';
 import { hasDrafts, isDraft, OWNERS, RULES, type Owner } from './visibility/rules.ts';
 import { findWays } from './visibility/ways.ts';
@@ -27,7 +27,7 @@ interface Grounds {
 export function explain(database: Database, clock: Clock, name: string, kind: Kind, key: string) {
   return inSnapshot(database, async (snapshot) => {
     const { suspendedAt, kinds, everythingSince } = await getPartner(snapshot, clock, name);
-    const partnerId = await getPartnerId(snapshot, name);
+    const { id: partnerId } = await getPartnerRow(snapshot, name);
     const record = await findRecord(snapshot, kind, key);
     const ways = record === null || RULES[kind] === null ? [] : await findWays(snapshot, partnerId, kind, record.id);
     const by = ways.flatMap(({ owner, since, ...way }): Grounds[] =>

@@ -5,7 +5,7 @@ import { isOneOf } from '../database/statement.ts';
 import { appendEvent, lockLog } from '../database/event-log.ts';
 import { OperatorError } from '../operator-error.ts';
 import type { Clock } from '../timestamp.ts';
-import { getPartnerId } from './partner-admin.ts';
+import { getPartnerRow } from './partner-admin.ts';
 import { awaitByOwner, byOwner, listOwners, type OwnerIds } from './visibility/owners.ts';
 import { OWNER_KINDS, OWNERS, type ByOwner, type Owner } from './visibility/rules.ts';
 
@@ -32,7 +32,7 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
   return inTransaction(database, async (transaction) => {
     // First, because on SQLite nothing may be read from `access` before the lock is held.
     const timestamp = await lockLog(transaction, clock);
-    const partnerId = await getPartnerId(transaction, partnerName);
+    const { id: partnerId } = await getPartnerRow(transaction, partnerName);
     const missing = {
       everything: false,
       ...(await awaitByOwner((owner, grants) => missingFromCatalog(transaction, owner, requested[grants]))),
@@ -67,9 +67,9 @@ export function grant(database: Database, clock: Clock, partnerName: string, req
 export async function revoke(database: Database, clock: Clock, partnerName: string, requested: Grants): Promise<void> {
   await inTransaction(database, async (transaction) => {
     const timestamp = await lockLog(transaction, clock);
-    const partnerId = await getPartnerId(transaction, partnerName);
+    const { id: partnerId, everything_since } = await getPartnerRow(transaction, partnerName);
     let narrows = requested.everything;
-    const everythingSince = requested.everything ? null : await readEverythingSince(transaction, partnerId);
+    const everythingSince = requested.everything ? null : everything_since;
     const revoked: Grants = {
       everything: requested.everything && (await setEverything(transaction, partnerId, null)),
       ...(await awaitByOwner(async (owner, grants) => {
@@ -98,7 +98,7 @@ export async function revoke(database: Database, clock: Clock, partnerName: stri
 
 /** A partner's individual grants, by ID. @throws OperatorError if there is no such partner. */
 export async function listGrants(database: Database, partnerName: string): Promise<ByOwner<Grant[]>> {
-  const partnerId = await getPartnerId(database, partnerName);
+  const { id: partnerId } = await getPartnerRow(database, partnerName);
   return awaitByOwner((owner) => grantsOf(database, partnerId, owner));
 }
 
@@ -107,11 +107,6 @@ async function missingFromCatalog({ engine, kysely }: Database, owner: Owner, id
   const { rows } = await sql<{ id: string }>`
     select id from ${sql.table(OWNERS[owner].table)} where ${isOneOf(engine, sql.ref('id'), ids)}`.execute(kysely);
   return [...new Set(ids).difference(new Set(rows.map(({ id }) => id)))];
-}
-
-async function readEverythingSince({ kysely }: Database, partnerId: number): Promise<string | null> {
-  const partner = kysely.selectFrom('access.partners').select('everything_since').where('id', '=', partnerId);
-  return (await partner.executeTakeFirstOrThrow()).everything_since;
 }
 
 /** False if nothing changed. */

@@ -6,8 +6,7 @@ import { isOneOf } from '../database/statement.ts';
 import { OperatorError } from '../operator-error.ts';
 import { formatTimestamp, type Clock } from '../timestamp.ts';
 import { checkLabel, digestOf, KEY_ID, issueKeyText, parseKey, type KeyEnvironment } from './keys.ts';
-import { getPartnerId } from './partner-admin.ts';
-import { formerName } from './partner-lifecycle.ts';
+import { formerName, getPartnerRow } from './partner-admin.ts';
 
 /** A key as the operator sees it, without its secret. */
 export interface KeyDetails {
@@ -146,7 +145,7 @@ export function revokeKey(database: Database, clock: Clock, keyId: string) {
  * @throws OperatorError if there is no such partner.
  */
 export async function listKeys(database: Database, clock: Clock, partnerName: string | null): Promise<ListedKey[]> {
-  const partnerId = partnerName === null ? null : await getPartnerId(database, partnerName);
+  const partnerId = partnerName === null ? null : (await getPartnerRow(database, partnerName)).id;
   const lastUses = await readLastUses(database, partnerId);
   const isListed = partnerId === null ? sql`partner.deleted_at is null` : sql`partner.id = ${partnerId}`;
   const keys = await readKeys(database, clock(), isListed);
@@ -184,7 +183,8 @@ async function getKey(database: Database, nowMs: number, keyId: string): Promise
 }
 
 async function appendKeyEvent(transaction: Database, at: string, partnerName: string): Promise<void> {
-  await appendEvent(transaction, at, { what: 'key', partnerId: await getPartnerId(transaction, partnerName) });
+  const { id: partnerId } = await getPartnerRow(transaction, partnerName);
+  await appendEvent(transaction, at, { what: 'key', partnerId });
 }
 
 async function insertKey(
@@ -193,7 +193,7 @@ async function insertKey(
   partnerName: string,
   { environment, lifetimeMs, label = null }: KeyOptions,
 ): Promise<NewKey> {
-  const partnerId = await getPartnerId(transaction, partnerName);
+  const { id: partnerId } = await getPartnerRow(transaction, partnerName);
   const { key, id, digest } = issueKeyText(environment);
   const expiresAt = lifetimeMs === null ? null : formatTimestamp(nowMs + lifetimeMs);
   await transaction.kysely

@@ -120,9 +120,7 @@ export async function setPartner(
   const { requestsPerMinute, kinds } = settings;
   await inTransaction(database, async (transaction) => {
     const timestamp = await lockLog(transaction, clock);
-    const id = await getPartnerId(transaction, name);
-    const row = transaction.kysely.selectFrom('access.partners').select(['requests_per_minute', 'kinds']);
-    const before = await row.where('id', '=', id).executeTakeFirstOrThrow();
+    const { id, ...before } = await getPartnerRow(transaction, name);
     const after = {
       requests_per_minute: requestsPerMinute === undefined ? before.requests_per_minute : requestsPerMinute,
       kinds: kinds === undefined ? before.kinds : (kinds?.join(',') ?? null),
@@ -140,6 +138,64 @@ export async function setPartner(
   });
 }
 
+/**
+ * Renames a partner. Its keys, grants, usage and cursors stay; the audit trail keeps the old name in earlier entries.
+ *
+ * @throws OperatorError if there is no such partner, or the new name is invalid or taken by another partner.
+ */
+export async function renamePartner(database: Database, clock: Clock, name: string, newName: string): Promise<void> {
+  checkPartnerName(newName);
+  await inTransaction(database, async (transaction) => {
+    const at = await lockLog(transaction, clock);
+    const { id } = await getPartnerRow(transaction, name);
+    await refuseTakenName(transaction, newName, id);
+    if (name === newName) return;
+    await transaction.kysely.updateTable('access.partners').set({ name: newName }).where('id', '=', id).execute();
+    await appendEvent(transaction, at, { what: 'partner', partnerId: id });
+    await writeAuditEntry(transaction, clock, { action: 'partner rename', partner: name, details: { to: newName } });
+  });
+}
+
+/**
+ * Deletes a partner: revokes its keys, removes its grants, and frees its name. Its row stays: no later partner gets its ID
+ * and sees its usage, and a restore of an older backup can delete it again.
+ *
+ * @returns the public IDs of the keys that were active, and the number of grants.
+ * @throws OperatorError if there is no such partner.
+ */
+export function deletePartner(database: Database, clock: Clock, name: string) {
+  return inTransaction(database, async (transaction) => {
+    const at = await lockLog(transaction, clock);
+    const { kysely } = transaction;
+    const { id } = await getPartnerRow(transaction, name);
+    const deletedAt = formatTimestamp(clock());
+    const keys = await kysely
+      .updateTable('access.keys')
+      .set({ revoked_at: deletedAt })
+      .where('partner_id', '=', id)
+      .where('revoked_at', 'is', null)
+      .returning(['id', 'expires_at'])
+      .execute();
+    const grants = await kysely.deleteFrom('access.grants').where('partner_id', '=', id).executeTakeFirst();
+    await kysely
+      .updateTable('access.partners')
+      .set({ name: `${name}#${id}`, everything_since: null, deleted_at: deletedAt })
+      .where('id', '=', id)
+      .execute();
+    await appendEvent(transaction, at, { what: 'scope', partnerId: id, narrows: null });
+    const active = keys.filter(({ expires_at: expiresAt }) => expiresAt === null || expiresAt > deletedAt);
+    const deleted = { endedKeys: active.map((key) => key.id).sort(), grantCount: Number(grants.numDeletedRows) };
+    const details = { keys: deleted.endedKeys, grants: deleted.grantCount };
+    await writeAuditEntry(transaction, clock, { action: 'partner delete', partner: name, details });
+    return deleted;
+  });
+}
+
+/** The name that a deleted partner had. Not for others: a restore can leave a partner with such a name. */
+export function formerName(storedName: string): string {
+  return storedName.replace(/#\d+$/, '');
+}
+
 /** The kinds in the feed of changes among the stored ones. */
 function feedKinds(stored: string | null): Set<Kind> {
   return new Set<Kind>(parseStoredKinds(stored) ?? INDEXED_KINDS).intersection(new Set<Kind>(INDEXED_KINDS));
@@ -152,20 +208,12 @@ export async function getPartner(database: Database, clock: Clock, name: string)
   return partner;
 }
 
-/**
- * A partner's row ID, for reads and changes in the same transaction.
- *
- * @throws OperatorError if there is no partner of that name.
- */
-export async function getPartnerId({ kysely }: Database, name: string): Promise<number> {
-  const row = await kysely
-    .selectFrom('access.partners')
-    .select('id')
-    .where('name', '=', name)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
+/** A partner's row, for reads and changes in the same transaction. @throws OperatorError if there is no such partner. */
+export async function getPartnerRow({ kysely }: Database, name: string) {
+  const rows = kysely.selectFrom('access.partners').selectAll().where('name', '=', name);
+  const row = await rows.where('deleted_at', 'is', null).executeTakeFirst();
   if (row === undefined) throw noPartner(name);
-  return row.id;
+  return row;
 }
 
 function noPartner(name: string): OperatorError {
@@ -178,9 +226,7 @@ function changeSuspension(database: Database, clock: Clock, name: string, change
   return inTransaction(database, async (transaction) => {
     const { kysely } = transaction;
     const timestamp = await lockLog(transaction, clock);
-    const partnerId = await getPartnerId(transaction, name);
-    const partner = kysely.selectFrom('access.partners').select('suspended_at').where('id', '=', partnerId);
-    const { suspended_at: suspendedAt } = await partner.executeTakeFirstOrThrow();
+    const { id: partnerId, suspended_at: suspendedAt } = await getPartnerRow(transaction, name);
     if ((suspendedAt !== null) === (change === 'suspend')) return false;
     const isComplete = suspendedAt !== null && (await hasMissedReleases(transaction, partnerId, suspendedAt));
     await kysely

@@ -4,8 +4,7 @@ import type { Environment } from '../config.ts';
 import type { OpenDatabase } from '../database/database.ts';
 import { recordLoss } from '../database/postgres/timeline.ts';
 import { isLost, timestampOf, type Revision } from '../database/revision.ts';
-import { formatTimestamp, type Clock } from '../timestamp.ts';
-import { EXPIRY_NOTICE_MS, type KeyExpiry } from './key-expiry.ts';
+import { DAY_MS, formatTimestamp, type Clock } from '../timestamp.ts';
 import { DEMO_KEY_ID, digestOf, hasDigest, keyEnvironmentOf, parseKey, type ParsedKey } from './keys.ts';
 import { findStoredKey } from './partner-records.ts';
 import type { Partner } from './scope.ts';
@@ -21,6 +20,16 @@ const GRACE_MS = 30_000;
 
 /** Only issued keys are cached, so guesses cannot evict them. */
 const MAX_CACHED_KEYS = 10_000;
+
+/** For this long before a key ends, responses to requests with it carry `X-Key-Expires-At`. */
+export const EXPIRY_NOTICE_MS = 30 * DAY_MS;
+
+/** The end of a key that has one. */
+export interface KeyExpiry {
+  readonly expiresAt: string;
+  /** From when on responses carry the end: 30 days before it, or from the start of a rotation's overlap. */
+  readonly warnFromMs: number;
+}
 
 interface PartnerDirectoryOptions {
   readonly database: OpenDatabase;
@@ -139,16 +148,13 @@ export class PartnerDirectory {
   }
 
   #findCached(key: string): CachedKey | null {
-    const cached = this.#isGraceOver() ? undefined : this.#cache.get(digestOf(key));
+    const isGraceOver = this.#now() - this.#revisionReadAtMs > GRACE_MS;
+    const cached = isGraceOver ? undefined : this.#cache.get(digestOf(key));
     return cached?.owner.partner.revision === this.#revision ? cached : null;
   }
 
   #unlessExpired({ owner, expiresAtMs }: CachedKey): FoundPartner | null {
     return this.#options.clock() < expiresAtMs ? owner : null;
-  }
-
-  #isGraceOver(): boolean {
-    return this.#now() - this.#revisionReadAtMs > GRACE_MS;
   }
 
   async #load(key: string, { id, environment }: ParsedKey): Promise<FoundPartner | null> {

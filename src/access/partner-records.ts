@@ -1,9 +1,10 @@
 import { sql, type RawBuilder } from 'kysely';
-import type { OpenDatabase } from '../database/database.ts';
+import type { Database, OpenDatabase } from '../database/database.ts';
 import { lastScope, revision, type EventName, type Revision } from '../database/revision.ts';
 import { parameter } from '../database/statement.ts';
 import type { Tables } from '../database/tables.ts';
 import { KINDS_AS_LISTED, type Kind } from '../kinds.ts';
+import type { KeyEnvironment } from './keys.ts';
 import type { Partner } from './scope.ts';
 import { byOwner } from './visibility/owners.ts';
 
@@ -76,4 +77,16 @@ export function parseStoredKinds(stored: string | null): Kind[] | null {
   if (stored === null) return null;
   const names = stored.split(',');
   return KINDS_AS_LISTED.filter((kind) => names.includes(kind));
+}
+
+/**
+ * All keys of an environment that end after `now` and are not revoked, each with the public ID of the key that replaces
+ * it; null if it was not rotated. Reads the whole table.
+ */
+export async function listExpiringKeys({ kysely }: Pick<Database, 'kysely'>, environment: KeyEnvironment, now: string) {
+  const { rows } = await sql<{ id: string; partner: string; expiresAt: string; replacedBy: string | null }>`
+    select key.id, partner.name as partner, key.expires_at as "expiresAt", key.replaced_by as "replacedBy"
+    from access.keys as key join access.partners as partner on partner.id = key.partner_id
+    where key.environment = ${environment} and key.revoked_at is null and key.expires_at > ${now}`.execute(kysely);
+  return rows;
 }

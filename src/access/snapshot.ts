@@ -61,7 +61,6 @@ type HeadOrRow<Row> = Head | (Row & { readonly catalog: null });
 
 /** A statement saw another catalog, or another scope of the partner, than the snapshot has. */
 export class OtherSnapshotError extends Error {
-  override name = 'OtherSnapshotError';
   readonly head: Head;
 
   constructor(head: Head) {
@@ -81,13 +80,9 @@ interface SnapshotParts {
   readonly isNamed: boolean;
 }
 
-function lastEventOf({ catalog, partner }: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
-  return latestOf(timestampOf(catalog), timestampOf(partner.scopeEvent));
-}
-
-/** One millisecond after the last event of a snapshot. */
-export function watermarkOf(parts: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
-  const last = lastEventOf(parts);
+/** One millisecond after the last event of a snapshot; the epoch if it has none. */
+export function watermarkOf({ catalog, partner }: Pick<SnapshotParts, 'catalog' | 'partner'>): string {
+  const last = latestOf(timestampOf(catalog), timestampOf(partner.scopeEvent));
   return last === EPOCH ? EPOCH : addMilliseconds(last, 1);
 }
 
@@ -116,11 +111,6 @@ export class Snapshot {
 
   get scope(): Scope {
     return this.partner.scope;
-  }
-
-  /** The timestamp of its last event; the epoch if it has none. */
-  get lastEvent(): string {
-    return lastEventOf(this.#parts);
   }
 
   get watermark(): string {

@@ -40,12 +40,7 @@ export const FAULTS = {
 export type IndexFault = keyof typeof FAULTS;
 
 /** The findings for one kind's index, with the numbers of records and of index rows that were compared. */
-export interface IndexFindings {
-  readonly kind: IndexedKind;
-  readonly records: number;
-  readonly rows: number;
-  readonly faults: ReadonlyMap<IndexFault, { readonly count: number; readonly example: string }>;
-}
+export type IndexFindings = Pick<KindVerification, 'kind' | 'records' | 'rows' | 'faults'>;
 
 /** Compares the whole index with the stored records in one snapshot. Holds the terms of one block in memory. */
 export async function verifyIndex(database: Database, onProgress: OnProgress): Promise<IndexFindings[]> {
@@ -104,7 +99,7 @@ function randomBelow(end: number): number {
   return Math.floor(Math.random() * end);
 }
 
-class KindVerification implements IndexFindings {
+class KindVerification {
   readonly kind: IndexedKind;
   readonly faults = new Map<IndexFault, { count: number; example: string }>();
   records = 0;

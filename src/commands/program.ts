@@ -31,9 +31,6 @@ const MAX_DAYS = 36_500;
 const DEFAULT_DAYS = 30;
 
 const MAX_NUMBER = Number.MAX_SAFE_INTEGER;
-const MAX_RELEASES = 100_000;
-const DEFAULT_RELEASES = 20;
-const MAX_BACKUPS = 10_000;
 
 const convertActions = () => import('./actions/convert.ts');
 const recoveryActions = () => import('./actions/recovery.ts');
@@ -181,11 +178,7 @@ program.commandsGroup('Backup and recovery:');
 
 addCommand(program, 'backup', 'copy a SQLite database while servers run')
   .argument('<dir>', 'a directory that does not exist yet, or with --keep one of dated backups')
-  .option(
-    '--keep <n>',
-    'make a dated backup in the directory, and remove all but the last n',
-    wholeNumber(1, MAX_BACKUPS),
-  )
+  .option('--keep <n>', 'make a dated backup in the directory, and remove all but the last n', wholeNumber(1, 10_000))
   .action(run(async () => (await recoveryActions()).backupDatabase));
 
 addCommand(program, 'restore', 'replace the catalog of a SQLite database with a backup')
@@ -196,7 +189,7 @@ addCommand(program, 'restore', 'replace the catalog of a SQLite database with a 
   .action(run(async () => (await recoveryActions()).restoreDatabase));
 
 addCommand(program, 'releases', 'list releases, and which of them "pds rollback" can go back to')
-  .option('--limit <n>', 'number of releases to list', wholeNumber(1, MAX_RELEASES), DEFAULT_RELEASES)
+  .option('--limit <n>', 'number of releases to list', wholeNumber(1, 100_000), 20)
   .action(onDatabase(async () => (await recoveryActions()).listDatabaseReleases, { mayLackCatalog: true }));
 
 addCommand(program, 'rollback', 'go back to the records of an earlier release (SQLite)')

@@ -37,11 +37,7 @@ export interface Database {
 export interface CatalogFiles {
   /** Of the database, the file with the log. */
   readonly path: string;
-  /**
-   * Attaches the catalog that the log's last release or reset names, if another is attached. Not in a transaction.
-   *
-   * @returns its name; null before the first release.
-   */
+  /** Attaches the catalog that the log's last release or reset names, not in a transaction. Returns its name, or null. */
   attachCurrent(): string | null;
 }
 
@@ -188,14 +184,10 @@ export async function rollBack(transaction: ControlledTransaction<Tables>): Prom
 }
 
 /** The database cannot be opened or reached, or belongs to another service. The message says what to do. */
-export class DatabaseUnavailableError extends OperatorError {
-  override name = 'DatabaseUnavailableError';
-}
+export class DatabaseUnavailableError extends OperatorError {}
 
 /** The database is missing or empty, and this command does not create one. */
 export class NoDatabaseError extends OperatorError {
-  override name = 'NoDatabaseError';
-
   /** @param what such as `there is no database data/pds.sqlite yet`. */
   constructor(what: string) {
     super(
@@ -205,11 +197,7 @@ export class NoDatabaseError extends OperatorError {
 }
 
 /** The database is up but overloaded. */
-export class DatabaseBusyError extends Error {
-  override name = 'DatabaseBusyError';
-}
+export class DatabaseBusyError extends Error {}
 
 /** The schema is older or newer than this version of the service. The message says what to do. */
-export class SchemaVersionError extends OperatorError {
-  override name = 'SchemaVersionError';
-}
+export class SchemaVersionError extends OperatorError {}

@@ -29,8 +29,6 @@ const TIMEOUTS = {
 /** A connection whose client does not read its response is closed after this. */
 const IDLE_TIMEOUT_MS = 10_000;
 
-const WARN_EVERY_MS = 10_000;
-
 /**
  * Serves `/livez`, `/readyz` and `/metrics` on a separate port, not for partners.
  *
@@ -45,7 +43,7 @@ export async function startAdminServer(
   logger: Pick<Logger, 'error' | 'warn'>,
 ) {
   let view: AdminView | null = null;
-  const warnOfHost = throttleWarning(WARN_EVERY_MS, (requests) =>
+  const warnOfHost = throttleWarning((requests) =>
     logger.warn(
       { requests },
       'requests to the admin port are refused with 421: their Host is not an IP address, "localhost" or PDS_ADMIN_HOST',
@@ -64,7 +62,7 @@ export async function startAdminServer(
   });
   server.maxConnections = MAX_ADMIN_CONNECTIONS;
   server.timeout = IDLE_TIMEOUT_MS;
-  const warnOfDrop = throttleWarning(WARN_EVERY_MS, (refused) => {
+  const warnOfDrop = throttleWarning((refused) => {
     const details = { refused, open: MAX_ADMIN_CONNECTIONS };
     logger.warn(details, 'connections to the admin port are refused: too many are open');
   });

@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { type OpenDatabase, SchemaVersionError } from '../database/database.ts';
 import { readSchemaState } from '../database/migrations/migrator.ts';
-import type { ObservedParts } from './serving-metrics.ts';
+import { inTime, type ObservedParts } from './serving-metrics.ts';
 
 export interface ReadinessReport {
   /** Why it is not ready; empty if it is. */
@@ -12,9 +11,6 @@ export interface ReadinessReport {
 
 /** The revision is polled twice a second, so one this old means that reads hang. */
 const MAX_REVISION_AGE_MS = 3_000;
-
-/** The longest that a probe waits for the check; it continues afterwards. */
-const SCHEMA_TIMEOUT_MS = 1_000;
 
 /** Determines whether this process should receive requests, from what its parts already know. */
 export class Readiness {
@@ -37,8 +33,8 @@ export class Readiness {
   async read(): Promise<ReadinessReport> {
     if (this.#isDraining) return { reasons: [DRAINING], degradations: [] };
     const databaseProblem = this.#databaseProblem();
-    // If the revision cannot be read, neither can the schema.
-    if (databaseProblem === null) await this.#checkSchema();
+    // If the revision cannot be read, neither can the schema. One check at a time; if it takes long, the last result is used.
+    if (databaseProblem === null) await inTime((this.#schemaRead ??= this.#readSchema()));
     const reasons = [databaseProblem, this.#schemaProblem].filter((reason) => reason !== null);
     return { reasons, degradations: this.#degradations() };
   }
@@ -60,12 +56,6 @@ export class Readiness {
       if (isReplica && !isInUse) degradations.push(`replica ${name} ${why}, and is not read from`);
     }
     return degradations;
-  }
-
-  /** One check at a time. If it takes long, the last result is used. */
-  async #checkSchema(): Promise<void> {
-    this.#schemaRead ??= this.#readSchema();
-    await Promise.race([this.#schemaRead, delay(SCHEMA_TIMEOUT_MS, undefined, { ref: false })]);
   }
 
   async #readSchema(): Promise<void> {

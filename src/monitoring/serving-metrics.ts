@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Registry } from 'prom-client';
 import manifest from '../../package.json' with { type: 'json' };
 import { findIdleGrants, listGrantedPartners } from '../access/grant-check.ts';
-import { listExpiringKeys } from '../access/key-expiry.ts';
+import { listExpiringKeys } from '../access/partner-records.ts';
 import type { KeyEnvironment } from '../access/keys.ts';
 import type { PartnerDirectory } from '../access/partner-directory.ts';
 import { listOwners } from '../access/visibility/owners.ts';
@@ -75,16 +75,12 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
     [...openStreams.completeListings].map(([reason, value]) => ({ labels: { reason }, value })),
   );
 
-  counter('pds_response_cache_hits_total', 'Responses served from the cache', () => responseCache.state.hits);
-  counter('pds_response_cache_misses_total', 'Responses that were not in the cache', () => responseCache.state.misses);
-  counter(
-    'pds_response_cache_evictions_total',
-    'Cached responses evicted to make room',
-    () => responseCache.state.evictions,
-  );
-  gauge('pds_response_cache_entries', 'Cached responses', () => responseCache.state.entries);
-  gauge('pds_response_cache_bytes', 'Memory used by cached responses', () => responseCache.state.bytes);
-  gauge('pds_response_cache_max_bytes', 'Memory limit of the response cache', () => responseCache.state.maxBytes);
+  counter('pds_response_cache_hits_total', 'Responses served from the cache', () => responseCache.hits);
+  counter('pds_response_cache_misses_total', 'Responses that were not in the cache', () => responseCache.misses);
+  counter('pds_response_cache_evictions_total', 'Cached responses evicted to make room', () => responseCache.evictions);
+  gauge('pds_response_cache_entries', 'Cached responses', () => responseCache.responses.size);
+  gauge('pds_response_cache_bytes', 'Memory used by cached responses', () => responseCache.responses.calculatedSize);
+  gauge('pds_response_cache_max_bytes', 'Memory limit of the response cache', () => responseCache.responses.maxSize);
 
   gauge('pds_database_up', '1 if the last database poll succeeded (polled every 500 ms)', () =>
     Number(directory.state.isReachable),
@@ -185,11 +181,11 @@ export function registerServingMetrics(registry: Registry, database: OpenDatabas
   );
 }
 
-/** The longest that a scrape waits for the database. */
+/** The longest that a scrape or a probe waits for the database. */
 const READ_TIMEOUT_MS = 1_000;
 
 /** Undefined if the database does not respond within a second: other metrics show that it is down. */
-function inTime<T>(read: Promise<T>): Promise<T | undefined> {
+export function inTime<T>(read: Promise<T>): Promise<T | undefined> {
   return Promise.race([read.catch(() => undefined), delay(READ_TIMEOUT_MS, undefined, { ref: false })]);
 }
 

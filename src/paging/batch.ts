@@ -110,16 +110,16 @@ export function batchQuery(engine: Engine, listed: ListedRecords, by: 'list' | '
   };
 }
 
-/** Reads the sizes of some records; null for one that is not stored. */
+/** Reads the sizes and keys of some records; null for one that is not stored. */
 export function sizesQuery(
   engine: Engine,
   listed: ListedRecords,
   found: FoundRecords['positions'],
-): Query<{ ordinal: number; bytes: number | null }> {
+): Query<{ ordinal: number; bytes: number | null; key: string | null }> {
   return {
     statementKey: `sizes of ${listed.name}`,
-    columns: ['ordinal', 'bytes'],
-    build: () => sql`select listed.ordinal, ${listed.bytes} as bytes
+    columns: ['ordinal', 'bytes', 'key'],
+    build: () => sql`select listed.ordinal, ${listed.bytes} as bytes, ${sql.ref(`record.${listed.key}`)} as key
       from ${listedKeys(engine, 'found', typeOf(listed), 'listed')}
       left join ${sql.table(`catalog.${listed.table}`)} as record on ${foundColumn(listed)} = listed.value`,
     values: { found },
@@ -129,19 +129,9 @@ export function sizesQuery(
 /** The key of a record in a list. */
 export async function readKey(snapshot: Snapshot, listed: ListedRecords, found: number | string): Promise<string> {
   if (typeof found === 'string') return found;
-  const [row] = await snapshot.run(keyQuery(listed, found));
-  if (row === undefined) throw new Error('the index names a record that is not stored');
+  const [row] = await snapshot.run(sizesQuery(snapshot.engine, listed, [found]));
+  if (typeof row?.key !== 'string') throw new Error('the index names a record that is not stored');
   return row.key;
-}
-
-export function keyQuery({ name, table, key }: ListedRecords, position: number): Query<{ key: string }> {
-  return {
-    statementKey: `key of ${name}`,
-    columns: ['key'],
-    build: () => sql`select ${sql.ref(key)} as key from ${sql.table(`catalog.${table}`)}
-      where position = ${parameter('position')}`,
-    values: { position },
-  };
 }
 
 function foundColumn({ foundBy, key }: ListedRecords): RawBuilder<unknown> {

@@ -1,6 +1,8 @@
 import { sql, type RawBuilder } from 'kysely';
 import type { Snapshot } from '../access/snapshot.ts';
+import { scopeKey, scopeValues, visibleIds } from '../access/visibility/scope-sql.ts';
 import type { Query } from '../database/database.ts';
+import { validationFailed, type ApiError } from '../http/response/errors.ts';
 import type { IndexedKind } from '../kinds.ts';
 import { readBatch, type BatchRequest } from './batch.ts';
 import type { ListedDepartures } from './departed-records.ts';
@@ -12,8 +14,6 @@ export interface FeedKind {
   readonly kind: IndexedKind;
   /** Its records as lines of the feed; since a watermark, those whose detail changed or that became visible. */
   readonly listing: Listing;
-  /** Selects those of some `id`s that the partner sees now. */
-  readonly visible: (snapshot: Snapshot, ids: readonly string[]) => Query<{ id: string }>;
   /** The number of records that the partner sees. */
   readonly count: (snapshot: Snapshot) => Promise<number>;
 }
@@ -65,9 +65,12 @@ export interface FeedState {
   readonly since: Since | null;
 }
 
-/** An incremental listing cannot continue: removals that it has not listed yet may be unknown. */
-export class OutdatedListingError extends Error {
-  override name = 'OutdatedListingError';
+/** 400: an incremental listing cannot continue, since removals that it has not listed yet may be unknown. */
+export function outdatedListing(): ApiError {
+  return validationFailed(
+    'This listing cannot be continued: removals since its "updated_since" were deleted, or your access changed. Begin ' +
+      'again: send the same "updated_since" without "cursor".',
+  );
 }
 
 /**
@@ -77,7 +80,7 @@ export class OutdatedListingError extends Error {
  * Since a watermark, it reads the primary while that is up. So its snapshot is not before one that another process has
  * shown to the client, whose copy would otherwise have other numbers of records than `totals`.
  *
- * @throws OutdatedListingError if it began as an incremental one.
+ * @throws ApiError 400 if it began as an incremental one.
  */
 export async function readFeedState(
   snapshot: Snapshot,
@@ -85,7 +88,7 @@ export async function readFeedState(
 ): Promise<FeedState> {
   const since = await readSince(snapshot, updatedSince, watermark, 'known');
   const complete = since === null ? 'first' : reasonOf(since);
-  if (isComplete === false && complete !== null) throw new OutdatedListingError();
+  if (isComplete === false && complete !== null) throw outdatedListing();
   if (complete === null && isComplete !== true) return { complete, since };
   return { complete: complete ?? 'first', since: null };
 }
@@ -151,7 +154,7 @@ async function readPart(snapshot: Snapshot, feedKind: FeedKind, departures: List
   const { since, after, limit } = request;
   // A complete listing has no removals.
   const departed = since === null ? null : await departures.find(snapshot, kind, since, after, limit);
-  const removed = departed === null ? [] : await withoutVisible(snapshot, feedKind, departed.ids);
+  const removed = departed === null ? [] : await withoutVisible(snapshot, kind, departed.ids);
   const until = departed?.until ?? null;
   const records = await readBatch(snapshot, listing, { ...request, until });
   const lastRecord = records.hasMore ? records.last_key : null;
@@ -168,11 +171,26 @@ async function readPart(snapshot: Snapshot, feedKind: FeedKind, departures: List
   };
 }
 
-async function withoutVisible(snapshot: Snapshot, { visible }: FeedKind, ids: readonly string[]) {
+async function withoutVisible(snapshot: Snapshot, kind: IndexedKind, ids: readonly string[]) {
   if (ids.length === 0) return [];
-  const rows = await snapshot.run(visible(snapshot, ids));
+  const rows = await snapshot.run(visibleQuery(snapshot, kind, ids));
   const seenNow = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => !seenNow.has(id));
+}
+
+/** Selects those of some ids that a scope shows. */
+export function visibleQuery(
+  { engine, scope }: Pick<Snapshot, 'engine' | 'scope'>,
+  kind: IndexedKind,
+  ids: readonly string[],
+): Query<{ id: string }> {
+  const key = scopeKey(kind, scope);
+  return {
+    statementKey: `visible ${kind}, ${key}`,
+    columns: ['id'],
+    build: () => visibleIds(engine, kind, key),
+    values: { ...scopeValues(scope), ids },
+  };
 }
 
 /** The beginning of each line of a kind, up to its id. Ids need no escaping. */

@@ -16,14 +16,6 @@ export const MAX_DEPARTURES = 5_000;
 /** Owners in a statement, so that it can examine some departures of each. */
 const MAX_OWNERS = 500;
 
-/** Records that left a scope. They can still be visible in another way. Ids are ASCII: `<` orders them as databases do. */
-interface DepartedRecords {
-  /** In order. */
-  readonly ids: readonly string[];
-  /** The last of them; null if there are none after it. */
-  readonly until: string | null;
-}
-
 /** Departures of a kind that were read by id, of the snapshot with this digest. */
 interface ReadingById {
   readonly digest: string;
@@ -56,7 +48,11 @@ export class ListedDepartures {
     this.areMany = areMany;
   }
 
-  /** Finds the first departures of a kind after an id. @throws OtherSnapshotError if a statement saw another one. */
+  /**
+   * Finds the first departures of a kind after an id. They can still be visible in another way.
+   *
+   * @throws OtherSnapshotError if a statement saw another one.
+   */
   async find(snapshot: Snapshot, kind: IndexedKind, since: ChangedSince, after: string | null, limit: number) {
     const few = this.areMany ? null : await this.#readFew(snapshot, since);
     if (few === null) return this.#findById(snapshot, kind, since, after ?? '', limit);
@@ -100,7 +96,7 @@ export class ListedDepartures {
     this.#reading = { digest, kind, after, owners, found };
     for (let rows = limit + 1; ; rows *= 2) {
       // All departures up to here were examined.
-      const until = firstInOrder(Array.from(owners.values(), (owner) => owner.until));
+      const [until = null] = Array.from(owners.values(), (owner) => owner.until).sort();
       const ids = until === null ? [...found] : [...found].filter((id) => id <= until);
       if (until === null || ids.length > limit) return firstOf(ids.sort(), limit);
       const behind = [...owners.values()].filter((owner) => owner.until === until);
@@ -123,13 +119,10 @@ export class ListedDepartures {
   }
 }
 
-function firstOf(ids: readonly string[], limit: number): DepartedRecords {
+/** The first of some ids in order, and the last of these if there are more. Ids are ASCII: `<` orders them as databases do. */
+function firstOf(ids: readonly string[], limit: number) {
   const firstIds = ids.slice(0, limit);
   return { ids: firstIds, until: firstIds.length < ids.length ? (firstIds.at(-1) ?? null) : null };
-}
-
-function firstInOrder(ids: readonly string[]): string | null {
-  return ids.reduce<string | null>((first, id) => (first === null || id < first ? id : first), null);
 }
 
 /** The owners that a partner was granted, each with the timestamp after which the feed reports what leaves them. */

@@ -57,14 +57,11 @@ export async function* readPieces<P extends Piece>(
   const readNext = async (continuation: Continuation<P>): Promise<P> => {
     await scheduler.turn(request.partner.id);
     await findPartner();
-    const { result } = await request.server.snapshots.read(request, {
-      cursorWatermark: watermark,
-      read: (snapshot) => {
-        if (!includesScope(snapshot.scope, scopeAtFirst)) throw forbidden('A grant ended.');
-        return read(snapshot, continuation);
-      },
-    });
-    return result;
+    const readPiece = (snapshot: Snapshot): Promise<P> => {
+      if (!includesScope(snapshot.scope, scopeAtFirst)) throw forbidden('A grant ended.');
+      return read(snapshot, continuation);
+    };
+    return (await request.server.snapshots.read(request, readPiece, watermark)).result;
   };
   let piece = first;
   let limit = FIRST_PIECE_RECORDS;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Partner } from '../access/scope.ts';
 import type { Snapshot } from '../access/snapshot.ts';
 import { DEFAULT_LIMIT, encodeCursor, nextLink } from '../http/request/page-parameters.ts';
-import { forbidden, validationFailed } from '../http/response/errors.ts';
+import { forbidden } from '../http/response/errors.ts';
 import { sendResponse } from '../http/response/response-cache.ts';
 import { entityTag, isUnchanged } from '../http/response/send-text.ts';
 import type { IndexedKind } from '../kinds.ts';
@@ -10,7 +10,7 @@ import type { RouteServices } from '../services.ts';
 import { formatTimestamp } from '../timestamp.ts';
 import {
   FEED_START,
-  OutdatedListingError,
+  outdatedListing,
   readChanges,
   readFeedState,
   type ChangesListing,
@@ -37,17 +37,9 @@ export async function sendChanges(
   kinds: readonly FeedKind[],
 ): Promise<FastifyReply> {
   const changes = readRequest(request, kinds);
-  try {
-    return await (request.format === 'json'
-      ? sendPage(services, request, reply, changes)
-      : sendChangesStream(services, request, reply, changes));
-  } catch (error) {
-    if (!(error instanceof OutdatedListingError)) throw error;
-    throw validationFailed(
-      'This listing cannot be continued: removals since its "updated_since" were deleted, or your access changed. Begin ' +
-        'again: send the same "updated_since" without "cursor".',
-    );
-  }
+  return request.format === 'json'
+    ? sendPage(services, request, reply, changes)
+    : sendChangesStream(services, request, reply, changes);
 }
 
 function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]) {
@@ -66,7 +58,7 @@ function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]) {
      * Limits the listing to the kinds that the partner can read.
      *
      * @throws ApiError 403 if the partner can read none of the kinds, or not one that was requested.
-     * @throws OutdatedListingError if it can no longer read a kind that only its cursor names.
+     * @throws ApiError 400 if it can no longer read a kind that only its cursor names.
      */
     listingFor(partner: Partner): ChangesListing {
       const all = feedKinds.map(({ kind }) => kind);
@@ -74,7 +66,7 @@ function readRequest(request: FastifyRequest, feedKinds: readonly FeedKind[]) {
       const requested = began?.kinds ?? kinds ?? all.filter((kind) => isAllowed(partner, kind));
       // Without the cursor, the same request lists the kinds that the partner can read by now.
       if (began !== null && kinds === undefined && !requested.every((kind) => isAllowed(partner, kind)))
-        throw new OutdatedListingError();
+        throw outdatedListing();
       checkKinds(partner, requested);
       return {
         kinds: feedKinds.filter(({ kind }) => requested.includes(kind)),
@@ -111,13 +103,10 @@ async function sendPage(
   const { position } = changes;
   const { limit = DEFAULT_LIMIT } = request.parameters as { limit?: number };
   const now = formatTimestamp(clock());
-  const { result, snapshot } = await request.server.snapshots.read(request, {
-    cursorWatermark: request.decodedCursor?.watermark ?? null,
-    read: async (snapshot) => {
-      const listing = changes.listingFor(snapshot.partner);
-      const state = await readFeedState(snapshot, listing);
-      return { ...(await readChanges(snapshot, listing, state, { position, limit, now })), listing };
-    },
+  const { result, snapshot } = await request.server.snapshots.read(request, async (snapshot) => {
+    const listing = changes.listingFor(snapshot.partner);
+    const state = await readFeedState(snapshot, listing);
+    return { ...(await readChanges(snapshot, listing, state, { position, limit, now })), listing };
   });
   const { bytes, count, listing, complete } = result;
   const watermark = listing.watermark ?? snapshot.watermark;
@@ -155,26 +144,23 @@ async function sendChangesStream(
     const piece = await readChanges(snapshot, listing, state, wanted);
     return { ...piece, hasMore: piece.next !== null && piece.count < left };
   };
-  const { result, snapshot } = await request.server.snapshots.read(request, {
-    cursorWatermark: request.decodedCursor?.watermark ?? null,
-    read: async (snapshot) => {
-      const { catalog, partner } = snapshot;
-      const listing = changes.listingFor(partner);
-      const state = await readFeedState(snapshot, listing);
-      const { complete, since } = state;
-      const etag = entityTag(JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner.scopeEvent]));
-      if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag))
-        return { ...NO_RECORDS, listing, etag, total: 0, complete, next: null, snapshotDigest: null, totals: null };
-      let total = 0;
-      for (const [kind, { listing: records }] of listing.kinds.entries()) {
-        if (kind < position.kind || isUnchangedSince(snapshot, since)) continue;
-        const after = kind === position.kind ? position.after : null;
-        total += await records.count(snapshot, { since, now: formatTimestamp(clock()) }, after);
-      }
-      const wanted = { from: position, left: limit, maxRecords: FIRST_PIECE_RECORDS };
-      const first = await readFrom(snapshot, listing, state, wanted);
-      return { ...first, listing, etag, total: Math.min(total, limit) };
-    },
+  const { result, snapshot } = await request.server.snapshots.read(request, async (snapshot) => {
+    const { catalog, partner } = snapshot;
+    const listing = changes.listingFor(partner);
+    const state = await readFeedState(snapshot, listing);
+    const { complete, since } = state;
+    const etag = entityTag(JSON.stringify([binding.endpoint, 'ndjson', parameters, catalog, partner.scopeEvent]));
+    if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag))
+      return { ...NO_RECORDS, listing, etag, total: 0, complete, next: null, snapshotDigest: null, totals: null };
+    let total = 0;
+    for (const [kind, { listing: records }] of listing.kinds.entries()) {
+      if (kind < position.kind || isUnchangedSince(snapshot, since)) continue;
+      const after = kind === position.kind ? position.after : null;
+      total += await records.count(snapshot, { since, now: formatTimestamp(clock()) }, after);
+    }
+    const wanted = { from: position, left: limit, maxRecords: FIRST_PIECE_RECORDS };
+    const first = await readFrom(snapshot, listing, state, wanted);
+    return { ...first, listing, etag, total: Math.min(total, limit) };
   });
   const isComplete = result.complete !== null;
   countComplete(services, request, changes, result.complete);

@@ -69,14 +69,11 @@ async function sendList(
   const { updated_since: updatedSince } = filters as { updated_since?: string };
   const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
   const now = formatTimestamp(clock());
-  const { result, snapshot, revision } = await request.server.snapshots.read<Batch>(request, {
-    cursorWatermark,
-    read: async (snapshot) => {
-      const since = await readSince(snapshot, updatedSince, cursorWatermark);
-      // The most frequent request of a syncing client: nothing has changed, so nothing is searched.
-      if (decodedCursor === null && isUnchangedSince(snapshot, since)) return NO_RECORDS;
-      return readBatch(snapshot, listing, { since, after, limit, now, maxBytes: MAX_PAGE_BYTES });
-    },
+  const { result, snapshot, revision } = await request.server.snapshots.read<Batch>(request, async (snapshot) => {
+    const since = await readSince(snapshot, updatedSince, cursorWatermark);
+    // The most frequent request of a syncing client: nothing has changed, so nothing is searched.
+    if (decodedCursor === null && isUnchangedSince(snapshot, since)) return NO_RECORDS;
+    return readBatch(snapshot, listing, { since, after, limit, now, maxBytes: MAX_PAGE_BYTES });
   });
   const { bytes, count, last_key, hasMore, changes_at } = result;
   const watermark = cursorWatermark ?? snapshot.watermark;
@@ -112,11 +109,9 @@ export async function sendRecord(
   queryIn: (snapshot: Snapshot) => RecordQuery,
 ): Promise<FastifyReply> {
   const now = formatTimestamp(clock());
-  const { result, revision } = await request.server.snapshots.read(request, {
-    read: (snapshot) => {
-      const { statementKey, build, values } = queryIn(snapshot);
-      return snapshot.readTexts(statementKey, build, { ...values, now });
-    },
+  const { result, revision } = await request.server.snapshots.read(request, (snapshot) => {
+    const { statementKey, build, values } = queryIn(snapshot);
+    return snapshot.readTexts(statementKey, build, { ...values, now });
   });
   const { bytes, count, changes_at } = result;
   if (count === 0) throw notFound();
@@ -140,11 +135,9 @@ export async function sendCount(
   const conditionsIn = conditionsOf(filters, request.parameters);
   const now = formatTimestamp(clock());
   const { updated_since: updatedSince } = request.parameters as { updated_since?: string };
-  const { result: total, revision } = await request.server.snapshots.read(request, {
-    read: async (snapshot) => {
-      const since = await readSince(snapshot, updatedSince, null);
-      return index.count(snapshot, await conditionsIn({ index, snapshot, since, now }));
-    },
+  const { result: total, revision } = await request.server.snapshots.read(request, async (snapshot) => {
+    const since = await readSince(snapshot, updatedSince, null);
+    return index.count(snapshot, await conditionsIn({ index, snapshot, since, now }));
   });
   return sendResponse(request, reply, {
     body: JSON.stringify({ total }),

@@ -56,8 +56,8 @@ export async function readSince(
 }
 
 /** Whether nothing that the partner sees has changed. */
-export function isUnchangedSince({ lastEvent }: Snapshot, since: Since | null): boolean {
-  return since !== null && lastEvent < since.from;
+export function isUnchangedSince({ watermark }: Snapshot, since: Since | null): boolean {
+  return since !== null && watermark <= since.from;
 }
 
 interface SinceRow extends Pick<Since, 'reset_at' | 'narrows_at'> {

@@ -24,13 +24,6 @@ export interface SnapshotRead<T> {
   readonly revision: Revision | null;
 }
 
-interface Reading<T> {
-  /** Reads by the statements of the snapshot, and by what is cached for its catalog and scope. */
-  readonly read: (snapshot: Snapshot) => T | Promise<T>;
-  /** The watermark in the request's cursor; null without one. */
-  readonly cursorWatermark?: string | null;
-}
-
 /**
  * Hands out snapshots: the only way to a partner's scope and to a statement. Holds the catalog that this process read
  * last; the partner is held with its key.
@@ -54,11 +47,13 @@ export class Snapshots {
    * - If only the scope changes again and again, the result is used, with the watermark of the scope that it was read for.
    * - If the cursor's watermark is later than the snapshot, the primary is read. If that lacks it too, it was lost.
    *
+   * @param read by the statements of the snapshot, and by what is cached for its catalog and scope.
    * @throws ApiError if the partner turns out to be suspended, deleted or limited to other kinds.
    */
   async read<T>(
-    request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions'>,
-    { read, cursorWatermark = null }: Reading<T>,
+    request: Pick<FastifyRequest, 'id' | 'caller' | 'routeOptions' | 'decodedCursor'>,
+    read: (snapshot: Snapshot) => T | Promise<T>,
+    cursorWatermark = request.decodedCursor?.watermark ?? null,
   ): Promise<SnapshotRead<T>> {
     const endsAtMs = performance.now() + MAX_MS;
     let catalog = this.#catalog;

@@ -58,24 +58,21 @@ export async function sendStream(
   const { limit = UNLIMITED } = request.parameters as { limit?: number };
   const { updated_since: updatedSince } = cursorBinding.filters as { updated_since?: string };
   const { after = null, watermark: cursorWatermark = null } = decodedCursor ?? {};
-  const { result, snapshot } = await request.server.snapshots.read(request, {
-    cursorWatermark,
-    read: async (snapshot) => {
-      const since = await readSince(snapshot, updatedSince, cursorWatermark);
-      const now = formatTimestamp(clock());
-      const passed = (await listing.countPassed?.(snapshot, now)) ?? 0;
-      const { catalog, partner } = snapshot;
-      const { endpoint } = cursorBinding;
-      const form = format === 'csv' ? csvHeader(columns) : format;
-      const taggedState = [endpoint, form, request.parameters, catalog, partner.scopeEvent, passed];
-      const etag = entityTag(JSON.stringify(taggedState));
-      const empty = { ...NO_RECORDS, etag, total: 0, until: null };
-      if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
-      if (decodedCursor === null && isUnchangedSince(snapshot, since)) return empty;
-      const { total, until } = await readExtent(snapshot, listing, { since, now, after, limit });
-      const wanted = { since, after, until, limit: FIRST_PIECE_RECORDS, now, maxBytes: MAX_PIECE_BYTES };
-      return { ...(await readBatch(snapshot, listing, wanted)), etag, total, until };
-    },
+  const { result, snapshot } = await request.server.snapshots.read(request, async (snapshot) => {
+    const since = await readSince(snapshot, updatedSince, cursorWatermark);
+    const now = formatTimestamp(clock());
+    const passed = (await listing.countPassed?.(snapshot, now)) ?? 0;
+    const { catalog, partner } = snapshot;
+    const { endpoint } = cursorBinding;
+    const form = format === 'csv' ? csvHeader(columns) : format;
+    const taggedState = [endpoint, form, request.parameters, catalog, partner.scopeEvent, passed];
+    const etag = entityTag(JSON.stringify(taggedState));
+    const empty = { ...NO_RECORDS, etag, total: 0, until: null };
+    if (method === 'HEAD' || isUnchanged(headers['if-none-match'], etag)) return empty;
+    if (decodedCursor === null && isUnchangedSince(snapshot, since)) return empty;
+    const { total, until } = await readExtent(snapshot, listing, { since, now, after, limit });
+    const wanted = { since, after, until, limit: FIRST_PIECE_RECORDS, now, maxBytes: MAX_PIECE_BYTES };
+    return { ...(await readBatch(snapshot, listing, wanted)), etag, total, until };
   });
   const { etag, total, until } = result;
   const watermark = cursorWatermark ?? snapshot.watermark;

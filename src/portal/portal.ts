@@ -15,25 +15,10 @@ export const DOCS_PATH = '/docs';
 const SITE = fileURLToPath(new URL('../../portal/dist', import.meta.url));
 
 /** Only the service's own resources, and nothing inline. The search is WebAssembly; style sheets contain icons. */
-const POLICY = {
-  'default-src': "'none'",
-  'script-src': "'self' 'wasm-unsafe-eval'",
-  'style-src': "'self'",
-  'img-src': "'self' data:",
-  'font-src': "'none'",
-  'connect-src': "'self'",
-  'base-uri': "'none'",
-  'form-action': "'none'",
-  'frame-ancestors': "'none'",
-};
+const POLICY = policyWith("style-src 'self'", "img-src 'self' data:", "font-src 'none'");
 
 /** Scalar, which renders the reference, inserts inline styles and fonts. */
-const REFERENCE_POLICY = {
-  ...POLICY,
-  'style-src': "'self' 'unsafe-inline'",
-  'img-src': "'self' data: blob:",
-  'font-src': 'data:',
-};
+const REFERENCE_POLICY = policyWith("style-src 'self' 'unsafe-inline'", "img-src 'self' data: blob:", 'font-src data:');
 
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
@@ -79,7 +64,7 @@ export async function registerPortal(
     setHeaders: (reply, path) => {
       reply.header('cache-control', path.includes(HASHED) ? 'public, max-age=31536000, immutable' : 'no-cache');
       // A worker has a policy of its own.
-      if (path.includes('-worker.js')) reply.header('content-security-policy', renderPolicy(POLICY));
+      if (path.includes('-worker.js')) reply.header('content-security-policy', POLICY);
     },
   });
   for (const file of readdirSync(SITE, { recursive: true, encoding: 'utf8' })) {
@@ -102,7 +87,7 @@ export async function registerPortal(
 function registerPage(app: FastifyInstance, file: string, publicUrl: string | null): void {
   const below = dirname(file);
   const path = below === '.' ? DOCS_PATH : `${DOCS_PATH}/${below}`;
-  const policy = renderPolicy(below === 'reference' ? REFERENCE_POLICY : POLICY);
+  const policy = below === 'reference' ? REFERENCE_POLICY : POLICY;
   const markdown = `${below === '.' ? 'index' : below}.md`;
   const sendMarkdown = existsSync(`${SITE}/${markdown}`) ? textSender(markdown, publicUrl) : null;
   app.get(path, (request, reply) => {
@@ -135,21 +120,19 @@ function redirect(app: FastifyInstance, from: string, to: string): void {
   app.get(from, (_request, reply) => reply.redirect(to, 302));
 }
 
-function renderPolicy(policy: Readonly<Record<string, string>>): string {
-  return Object.entries(policy)
-    .map(([directive, sources]) => `${directive} ${sources}`)
-    .join('; ');
+function policyWith(...sources: readonly string[]): string {
+  const own = ["default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "connect-src 'self'"];
+  return [...own, ...sources, "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"].join('; ');
 }
 
 /** If a path is missing, browsers get a page with navigation, and programs the error as JSON. */
 function addNotFoundPage(pages: FastifyInstance, html: string): void {
-  const policy = renderPolicy(POLICY);
   pages.addHook('onSend', (request, reply, payload, done) => {
     const isMissing = reply.statusCode === 404;
     if (isMissing) reply.header('vary', 'Accept, Accept-Encoding');
     const isPage = isMissing && request.headers.accept?.includes('text/html') === true;
     if (isPage)
-      reply.type('text/html; charset=utf-8').header('content-security-policy', policy).removeHeader('content-length');
+      reply.type('text/html; charset=utf-8').header('content-security-policy', POLICY).removeHeader('content-length');
     done(null, isPage ? html : payload);
   });
 }

@@ -78,8 +78,8 @@ export class RedisRateLimiter implements RateLimiter {
     const limiter = new RedisRateLimiter(options);
     const redis = limiter.#redis;
     await once(redis, 'ready', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }).catch(() => undefined);
-    await limiter.#probe();
-    redis.on('close', () => void limiter.#probe());
+    await limiter.count('probe', 1);
+    redis.on('close', () => void limiter.count('probe', 1));
     redis.on('ready', () => (limiter.#lastError = null));
     return limiter;
   }
@@ -115,15 +115,10 @@ export class RedisRateLimiter implements RateLimiter {
     return counted.then((result) => result ?? this.#local.count(key, quota, units));
   }
 
-  /** Reports the current state, even without requests. */
-  async #probe(): Promise<void> {
-    await this.count('probe', 1);
-  }
-
   #probeLater(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#probe();
+      void this.count('probe', 1);
     }, RETURN_MS).unref();
   }
 

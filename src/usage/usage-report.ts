@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { getPartnerId } from '../access/partner-admin.ts';
-import { formerName } from '../access/partner-lifecycle.ts';
+import { formerName, getPartnerRow } from '../access/partner-admin.ts';
 import type { Database } from '../database/database.ts';
 import type { UsageRow } from '../database/tables.ts';
 import { lastDays, type Clock } from '../timestamp.ts';
@@ -46,7 +45,7 @@ export async function reportUsage({ kysely }: Database, clock: Clock, dayCount: 
 /** A partner's usage over the last days, by key and endpoint. @throws OperatorError if there is no such partner. */
 export async function reportUsageOf(database: Database, clock: Clock, dayCount: number, partnerName: string) {
   const days = lastDays(clock(), dayCount);
-  const id = await getPartnerId(database, partnerName);
+  const { id } = await getPartnerRow(database, partnerName);
   const { rows } = await sql<UsageRow>`select * from access.usage
     where partner_id = ${id} and day >= ${days[0] ?? ''}`.execute(database.kysely);
   return toReport(days, rows, ({ key_id: keyId, endpoint }) => ({ keyId, endpoint }));

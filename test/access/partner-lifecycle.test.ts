@@ -2,9 +2,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { grant, listGrants } from '../../src/access/grant-admin.ts';
 import { findKey, issueKey, listKeys, revokeKey } from '../../src/access/key-admin.ts';
-import { createPartner, getPartner, listPartners, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
+import {
+  createPartner,
+  deletePartner,
+  getPartner,
+  listPartners,
+  renamePartner,
+  setPartner,
+  suspendPartner,
+} from '../../src/access/partner-admin.ts';
 import { PartnerDirectory } from '../../src/access/partner-directory.ts';
-import { deletePartner, renamePartner } from '../../src/access/partner-lifecycle.ts';
 import { listAuditEntries } from '../../src/database/audit.ts';
 import { dayOf } from '../../src/timestamp.ts';
 import { reportUsage, reportUsageOf } from '../../src/usage/usage-report.ts';

@@ -40,7 +40,7 @@ describe('the response cache', () => {
     cache.find(partnerAt(5), '/v1/coops');
     cache.find(partnerAt(6), '/v1/contracts');
     cache.finish(partnerAt(5), '/v1/coops', responseAt(5));
-    expect(cache.state.bytes).toBe(0);
+    expect(cache.responses.calculatedSize).toBe(0);
   });
 
   test('caches short responses the first time, and long ones the second time', () => {
@@ -54,7 +54,7 @@ describe('the response cache', () => {
     }
     cache.find(partnerAt(2), '/v1/coops');
     expect(findOrCache(cache, partnerAt(2), '/v1/contracts', { ...long, revision: '2' })).toBeUndefined();
-    expect(cache.state.bytes).toBe(0);
+    expect(cache.responses.calculatedSize).toBe(0);
   });
 
   test('never serves a response of another partner, revision or time, whatever the order of requests', () => {
@@ -102,14 +102,14 @@ describe('the memory of the response cache', () => {
       for (let time = 0; time < 2; time += 1) findOrCache(cache, partner, url, responseAt(1, { body }));
       const cached = cache.find(partner, url);
       if (cached === null) throw new Error('the newest response is not cached');
-      const before = cache.state.bytes;
+      const before = cache.responses.calculatedSize;
       expect([plainOf(cached), plainOf(cached)]).toEqual([body, body]);
       await Promise.all([cached.text.compress('br'), cached.text.compress('gzip')]);
       const forms: Encoding[] = ['identity', 'br', 'gzip'];
       const taken = forms.reduce((sum, encoding) => sum + (cached.text.find(encoding)?.length ?? 0), url.length);
       expect(before).toBeGreaterThan(taken);
-      expect(cache.state.bytes).toBe(before);
-      expect(cache.state.bytes).toBeLessThanOrEqual(100_000);
+      expect(cache.responses.calculatedSize).toBe(before);
+      expect(cache.responses.calculatedSize).toBeLessThanOrEqual(100_000);
     }
     expect(cache.find(partner, '/v1/contracts?cursor=')).toBeNull();
   });
@@ -117,6 +117,6 @@ describe('the memory of the response cache', () => {
   test('is not used for a response that alone exceeds it', () => {
     const cache = new ResponseCache(() => 0, 10_000);
     findOrCache(cache, partnerAt(1), '/v1/contracts', responseAt(1, { body: 'x'.repeat(10_000) }));
-    expect(cache.state.bytes).toBe(0);
+    expect(cache.responses.calculatedSize).toBe(0);
   });
 });

@@ -173,7 +173,7 @@ async function startProcess(
     app,
     url,
     get: client.get,
-    cacheHits: () => app.responseCache.state.hits,
+    cacheHits: () => app.responseCache.hits,
     noticeChanges: () => directory.readRevision(),
   };
 }

@@ -31,5 +31,5 @@ export function readFor<T>(
   read: (snapshot: Snapshot) => T | Promise<T>,
 ): Promise<SnapshotRead<T>> {
   const caller = { partner: partnerOf(1, '', scope), keyId: '', expiry: null };
-  return snapshots.read({ id: '1', caller, routeOptions: { url: '', config: { kind: null } } } as never, { read });
+  return snapshots.read({ id: '1', caller, routeOptions: { url: '', config: { kind: null } } } as never, read);
 }

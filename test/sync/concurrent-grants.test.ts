@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
-import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { deletePartner } from '../../src/access/partner-lifecycle.ts';
+import { deletePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { hooked } from '../support/hooked.ts';
 import { contract, publishLines, SMALL_CATALOG, supplier } from '../support/publishing.ts';
 import { serviceForEachTest } from '../support/service.ts';

@@ -3,8 +3,13 @@ import { sql } from 'kysely';
 import { beforeAll, expect, test } from 'vitest';
 import { grant, revoke, type Grants } from '../../src/access/grant-admin.ts';
 import { issueKey } from '../../src/access/key-admin.ts';
-import { createPartner, resumePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { deletePartner } from '../../src/access/partner-lifecycle.ts';
+import {
+  createPartner,
+  deletePartner,
+  resumePartner,
+  setPartner,
+  suspendPartner,
+} from '../../src/access/partner-admin.ts';
 import { readCompleteListings } from '../../src/access/scope.ts';
 import { inTransaction } from '../../src/database/database.ts';
 import { lockLog } from '../../src/database/event-log.ts';

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { grant, revoke } from '../../src/access/grant-admin.ts';
-import { setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
-import { deletePartner } from '../../src/access/partner-lifecycle.ts';
+import { deletePartner, setPartner, suspendPartner } from '../../src/access/partner-admin.ts';
 import { idsOf, nextCursorOf, type HttpResponse } from '../support/client.ts';
 import { contract, SMALL_CATALOG, solicitation, supplier } from '../support/publishing.ts';
 import { serviceForEachTest, type ServingProcess } from '../support/service.ts';

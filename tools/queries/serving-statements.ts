@@ -1,5 +1,5 @@
 import type { RawBuilder } from 'kysely';
-import { storedKey } from '../../src/access/partner-records.ts';
+import { listExpiringKeys, storedKey } from '../../src/access/partner-records.ts';
 import type { Scope } from '../../src/access/scope.ts';
 import { selectHead, selectHeadWithScope, withHeadRow } from '../../src/access/snapshot.ts';
 import { RULES } from '../../src/access/visibility/rules.ts';
@@ -12,15 +12,15 @@ import { joinTexts } from '../../src/database/sqlite/sqlite.ts';
 import { StatementCache } from '../../src/database/statement.ts';
 import { openUsageStore, SQLITE_USAGE_STATEMENTS, type UsageStore } from '../../src/usage/usage-store.ts';
 import { readBlocks, readPosition, readSets } from '../../src/index/statements.ts';
-import { listExpiringKeys } from '../../src/access/key-expiry.ts';
 import type { RecordQuery } from '../../src/paging/send.ts';
 import { readCursorSecret } from '../../src/http/request/page-parameters.ts';
-import { batchQuery, keyQuery, sizesQuery } from '../../src/paging/batch.ts';
+import { batchQuery, sizesQuery } from '../../src/paging/batch.ts';
 import { storedWhole, type ListedRecords } from '../../src/paging/pages.ts';
 import { SINCE_COLUMNS, sinceStatement } from '../../src/paging/since.ts';
 import { departuresById, departuresByRelease } from '../../src/paging/departed-records.ts';
 import { readCertifications } from '../../src/resources/certifications/certification-list.ts';
-import { FEED_RECORDS, visibleQuery } from '../../src/resources/changes/changes.ts';
+import { visibleQuery } from '../../src/paging/changes.ts';
+import { FEED_RECORDS } from '../../src/resources/changes/changes.ts';
 import { listedContracts } from '../../src/resources/contracts/contracts.ts';
 import { findRecord } from '../../src/resources/find-record.ts';
 import { ownKey } from '../../src/resources/key/key.ts';
@@ -111,11 +111,14 @@ function templates(engine: Engine): Template[] {
     ),
     ...LISTED.flatMap((listed): Template[] => [
       ...textsOfLists('pages', listed, 'list', 'The finished texts of a page, or of a piece of a stream.'),
-      rowsOf('pages', 'Runs only if a text is large: which of them fit.', sizesQuery(engine, listed, [])),
+      rowsOf(
+        'pages',
+        'If a text is large: which of them fit. Before a limited stream: its last key.',
+        sizesQuery(engine, listed, []),
+      ),
     ]),
     ...LISTED.filter(({ foundBy }) => foundBy === 'position').flatMap((listed): Template[] => [
       ...textsOfLists('pages', listed, 'range', 'The same if these are all records between the first and the last.'),
-      rowsOf('pages', 'The key of the last record of a limited stream, before it is sent.', keyQuery(listed, 0)),
     ]),
     ...records.map(({ statementKey, build }) =>
       textsIn(
@@ -152,7 +155,7 @@ function templates(engine: Engine): Template[] {
         rowsOf(
           'changes',
           'Which records that left an owner are still visible in another way.',
-          visibleQuery(engine, kind, scope, []),
+          visibleQuery({ engine, scope }, kind, []),
         ),
       ),
     ]),
@@ -214,7 +217,7 @@ async function otherStatements(database: OpenDatabase): Promise<ServingStatement
     (opened) => listExpiringKeys(opened, 'live', ''),
   );
   await record(
-    'For `/readyz`, at most every ten seconds: which migrations ran.',
+    'For `/readyz`: which migrations ran.',
     database.engine === 'postgres'
       ? [['tables', 'group'], ['migrations of the catalog'], ['migrations of access']]
       : [['tables'], ['migrations of the catalog'], ['tables of access'], ['migrations of access']],

@@ -2,8 +2,13 @@ import { statSync } from 'node:fs';
 import { withoutKeys } from '../../access/keys.ts';
 import { fail, warn, within, type Finding } from '../../checks/finding.ts';
 import { checkIndexSample, checkWholeIndex } from '../../checks/contents.ts';
-import { runChecks } from '../../checks/run-checks.ts';
+import { checkPrimary, checkReplica, type PrimaryState } from '../../checks/postgres.ts';
+import { checkRedis } from '../../checks/redis.ts';
+import { checkSettings } from '../../checks/settings.ts';
+import { checkFiles, checkSqlite } from '../../checks/sqlite.ts';
 import { ConfigError, type Config, type DatabaseConfig, findSettings } from '../../config.ts';
+import { byEngine, pathOf } from '../../database/configured.ts';
+import { displayUrlOf } from '../../printable.ts';
 import { describeFailure } from '../output/failure.ts';
 import type { Output } from '../output/output.ts';
 import { InterruptedError, startProgress } from '../output/progress.ts';
@@ -27,6 +32,7 @@ export async function check(output: Output, { full = false }: { full?: boolean }
   return isOk ? 0 : 1;
 }
 
+/** Changes nothing, and always ends unless `isFull`, however much hangs. */
 async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
   let config: Config;
   try {
@@ -36,13 +42,44 @@ async function findAll(output: Output, isFull: boolean): Promise<Finding[]> {
     const advice = 'Correct this setting first; the other checks were skipped.';
     return error.problems.map((message) => fail('settings', message, advice));
   }
-  const verifyIndex = (database: DatabaseConfig): Promise<Finding[]> => {
-    if (isFull) return verifyAll(database, output);
-    const describe = (error: unknown): string => describeFailure(error, database);
-    return within('index', describe, () => checkIndexSample(database));
-  };
-  const findings = await runChecks(config, Date.now, describeFailure, { verifyIndex, isFull });
-  return [...findings, ...checkOwnSettingsFile()];
+  const { database, environment, replicaUrl, redisUrl } = config;
+  const describe = (error: unknown): string => describeFailure(error, database);
+  const redis = redisUrl === null ? [] : within('redis', describe, () => checkRedis(redisUrl));
+  let primary: PrimaryState | null = null;
+  let isReadable = false as boolean;
+  // SQLite's files are checked also if the check of the contents fails, since damage can be the reason.
+  let files = pathOf(database);
+  const found = await within('database', describe, () =>
+    byEngine(database, {
+      sqlite: async ({ path }) => {
+        const checked = await checkSqlite(path, environment, Date.now);
+        isReadable = checked.isReadable;
+        if (!checked.isUsable) files = null;
+        return checked.findings;
+      },
+      postgres: async ({ url }) => {
+        const checked = await checkPrimary(url, environment, Date.now);
+        primary = checked.state;
+        isReadable = checked.state !== null;
+        return checked.findings;
+      },
+    }),
+  );
+  const verify = (): Promise<Finding[]> =>
+    isFull ? verifyAll(database, output) : within('index', describe, () => checkIndexSample(database));
+  const index = isReadable ? await verify() : [];
+  const replica =
+    replicaUrl === null
+      ? []
+      : await within(
+          `replica ${displayUrlOf(replicaUrl)}`,
+          (error) => describeFailure(error, { engine: 'postgres', url: replicaUrl }),
+          () => checkReplica(replicaUrl, primary),
+        );
+  const others = [...replica, ...(await redis)];
+  // Last, since it blocks this thread, during which the timeouts of other checks would pass.
+  const damage = files === null ? [] : await checkFiles(files, isFull);
+  return [...checkSettings(config), ...found, ...damage, ...index, ...others, ...checkOwnSettingsFile()];
 }
 
 /** Reports a settings file that every user of the machine can read, although it holds a password. */

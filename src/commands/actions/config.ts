@@ -2,7 +2,7 @@ import { withoutKeys } from '../../access/keys.ts';
 import { findSettings, type FoundSetting } from '../../config.ts';
 import { SETTINGS, type Setting } from '../../settings.ts';
 import { renderColumns, type Output } from '../output/output.ts';
-import { loadedFile, variablesOfProcess } from '../output/settings-file.ts';
+import { loadedFile, variablesOfProcess, type SettingOptions } from '../output/settings-file.ts';
 
 const HIDDEN = '***';
 
@@ -10,11 +10,7 @@ const HIDDEN = '***';
  * `pds config`: prints all settings in force, invalid ones too, without passwords, and where each is set. The options
  * are those of `pds serve` that override a setting. Returns exit code 1 if a setting is invalid.
  */
-export async function showConfig(
-  output: Output,
-  { host, port, reusePort, adminPort }: { host?: string; port?: string; reusePort?: boolean; adminPort?: string },
-): Promise<number> {
-  const options = { PDS_HOST: host, PDS_PORT: port, PDS_REUSE_PORT: reusePort, PDS_ADMIN_PORT: adminPort };
+export async function showConfig(output: Output, options: SettingOptions): Promise<number> {
   const [variables, originOf] = variablesOfProcess(options);
   const settings = findSettings(variables, originOf).map((setting) => {
     const { name, text, origin, problem } = setting;

@@ -5,15 +5,16 @@ import { readCompleteListings, type CompleteListings } from '../../access/scope.
 import {
   checkPartnerName,
   createPartner,
+  deletePartner,
   getPartner,
+  getPartnerRow,
   listPartners,
+  type PartnerSummary,
+  renamePartner,
   resumePartner,
   setPartner,
   suspendPartner,
-  type PartnerSummary,
-  getPartnerId,
 } from '../../access/partner-admin.ts';
-import { deletePartner, renamePartner } from '../../access/partner-lifecycle.ts';
 import { awaitByOwner, listOwners } from '../../access/visibility/owners.ts';
 import { OWNER_KINDS, OWNERS, type ByOwner, type Owner } from '../../access/visibility/rules.ts';
 import type { Kind } from '../../kinds.ts';
@@ -81,7 +82,7 @@ export async function show({ config, database, clock, output }: CommandContext, 
     return listed[ofKind].map((grant): GrantWithRecords => ({ ...grant, gives: shown.get(grant.id) ?? null }));
   });
   const keys = await listKeys(database, clock, name);
-  const completeChanges = await readCompleteListings(database, await getPartnerId(database, name));
+  const completeChanges = await readCompleteListings(database, (await getPartnerRow(database, name)).id);
   const { upTo, because } = completeChanges;
   const sections = [
     renderColumns([

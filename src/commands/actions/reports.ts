@@ -3,7 +3,7 @@ import { reportUsage, reportUsageOf, type UsageLine, type UsageReport } from '..
 import type { CommandContext } from '../context.ts';
 import { renderColumns } from '../output/output.ts';
 import { explain } from '../../access/explain.ts';
-import { getPartnerId } from '../../access/partner-admin.ts';
+import { getPartnerRow } from '../../access/partner-admin.ts';
 import { EVERYTHING } from '../../access/visibility/owners.ts';
 import { OWNERS } from '../../access/visibility/rules.ts';
 import { listAuditEntries } from '../../database/audit.ts';
@@ -85,7 +85,7 @@ export async function showAudit(
 ): Promise<undefined> {
   const changes = await listAuditEntries(database, clock, { days, partner });
   // A misspelled name would look like a partner without changes. A deleted partner has only changes.
-  if (partner !== null && changes.length === 0) await getPartnerId(database, partner);
+  if (partner !== null && changes.length === 0) await getPartnerRow(database, partner);
   const heading = ['AT', 'BY', 'ACTION', 'PARTNER', 'KEY ID', 'DETAILS'];
   const rows = changes.map((change) => [
     ...[change.at, change.actor, change.action, change.partner ?? '-', change.keyId ?? '-'],

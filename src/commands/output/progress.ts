@@ -22,7 +22,6 @@ const SIGNALS = Object.keys(EXIT_CODES) as Signal[];
 
 /** A signal ended the command. The message says what was done. */
 export class InterruptedError extends OperatorError {
-  override name = 'InterruptedError';
   readonly exitCode: number;
 
   constructor(message: string, signal: Signal) {

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseEnv } from 'node:util';
-import { ConfigError, type OriginOf } from '../../config.ts';
+import { ConfigError, VARIABLES, type Config, type OriginOf } from '../../config.ts';
 
 /** The environment variable that records which variables are from the file, as a `LoadedFile`. */
 const RECORD = '_PDS_SETTINGS_FILE';
@@ -31,13 +31,16 @@ export function loadSettings(config: string | undefined): void {
   process.env[RECORD] = JSON.stringify(loaded);
 }
 
-/** Settings given as options of a command, by the names of their variables. */
-export type SettingOptions = Readonly<Record<string, string | number | boolean | undefined>>;
+/** Settings given as options of a command. */
+export type SettingOptions = { readonly [Name in keyof Config]?: string | number | boolean };
 
 /** The variables of this process, overridden by the options of its command, and where each is from. */
 export function variablesOfProcess(options: SettingOptions = {}): [NodeJS.ProcessEnv, OriginOf] {
-  const set = Object.entries(options).filter(([, value]) => value !== undefined);
-  const given = Object.fromEntries(set.map(([name, value]) => [name, String(value)]));
+  const given: Record<string, string> = {};
+  for (const [name, variable] of Object.entries(VARIABLES)) {
+    const value = options[name as keyof Config];
+    if (value !== undefined) given[variable] = String(value);
+  }
   const loaded = loadedFile();
   const originOf: OriginOf = (name) => {
     if (Object.hasOwn(given, name)) return { from: 'option' };

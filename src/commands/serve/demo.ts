@@ -5,7 +5,7 @@ import { inventedSolicitations } from '../../../sample/invented.ts';
 import { DEMO_KEY, DEMO_KEY_ID, digestOf } from '../../access/keys.ts';
 import { findPartnerLike, insertPartner } from '../../access/partner-admin.ts';
 import { writeAuditEntry } from '../../database/audit.ts';
-import { lockLog } from '../../database/event-log.ts';
+import { lockLog, readPublishedNumber } from '../../database/event-log.ts';
 import { inTransaction, type Database, type OpenDatabase } from '../../database/database.ts';
 import { formatTimestamp, type Clock } from '../../timestamp.ts';
 import type { Kind } from '../../kinds.ts';
@@ -20,9 +20,7 @@ const SAMPLE_DIRECTORY = fileURLToPath(new URL('../../../sample', import.meta.ur
  * any other database as it is. The records come last, so that the next start completes an interrupted one.
  */
 export async function loadDemo(database: OpenDatabase, clock: Clock): Promise<void> {
-  const { kysely } = database;
-  const published = await kysely.selectFrom('catalog.releases').select('number').limit(1).execute();
-  const isEmpty = published.length === 0;
+  const isEmpty = (await readPublishedNumber(database)) === 0;
   if (!isEmpty && !(await hasInventedRecords(database))) return;
   if (isEmpty) await ensureDemoPartner(database, clock);
   const invented: Partial<Record<Kind, readonly object[]>> = {

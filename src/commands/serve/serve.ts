@@ -20,14 +20,11 @@ import { configOfProcess } from '../run-command.ts';
 import { ADMIN_PORT, describeListenError } from '../output/failure.ts';
 import type { LogFormat } from '../../settings.ts';
 import { createLog } from '../output/logger.ts';
+import type { SettingOptions } from '../output/settings-file.ts';
 import { renderColumns, type Output } from '../output/output.ts';
 import { closeAtEnd, resolveHost, startServing } from './serving.ts';
 
-interface ServeOptions {
-  readonly host?: string;
-  readonly port?: number;
-  readonly reusePort?: boolean;
-  readonly adminPort?: number;
+interface ServeOptions extends SettingOptions {
   readonly demo?: boolean;
   readonly logFormat: LogFormat;
 }
@@ -37,11 +34,7 @@ interface ServeOptions {
  *
  * @throws OperatorError, or an error of the database or the system, if it cannot start.
  */
-export async function serve(
-  output: Output,
-  { host, port, reusePort, adminPort, demo = false, logFormat }: ServeOptions,
-): Promise<undefined> {
-  const options = { PDS_HOST: host, PDS_PORT: port, PDS_REUSE_PORT: reusePort, PDS_ADMIN_PORT: adminPort };
+export async function serve(output: Output, { demo = false, logFormat, ...options }: ServeOptions): Promise<undefined> {
   const config = configOfProcess(options);
   if (demo && config.environment !== 'dev') {
     throw new OperatorError(

@@ -123,8 +123,6 @@ export async function resolveHost(host: string, setting: string): Promise<string
 /** Descriptors reserved for the database, the log, admin connections and other files. */
 const RESERVED_DESCRIPTORS = 64 + MAX_ADMIN_CONNECTIONS;
 
-const WARN_EVERY_MS = 10_000;
-
 /**
  * Limits connections so that descriptors remain for the rest of the service. Connections beyond the limit are closed at
  * once, and logged. Without a limit, Node silently closes new connections when descriptors run out, and the service
@@ -134,7 +132,7 @@ function boundConnections(server: Server, logger: Pick<Logger, 'warn'>): void {
   const limit = readDescriptorLimit();
   if (limit === null) return;
   server.maxConnections = Math.max(limit - RESERVED_DESCRIPTORS, Math.floor(limit / 4));
-  const warn = throttleWarning(WARN_EVERY_MS, (refused) => {
+  const warn = throttleWarning((refused) => {
     const details = { refused, open: server.maxConnections, descriptors: limit };
     logger.warn(details, 'refusing connections: the limit on open files is reached');
   });

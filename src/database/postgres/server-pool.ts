@@ -97,12 +97,7 @@ export class ServerPool {
     return { isCircuitClosed: this.#isCircuitClosed, total, idle, waiting, max: options.max };
   }
 
-  /**
-   * A connection from the pool. The caller must release it.
-   *
-   * @throws DatabaseUnavailableError if the server is down.
-   * @throws DatabaseBusyError if no connection became free within a second.
-   */
+  /** A connection to release. @throws DatabaseUnavailableError; DatabaseBusyError if none became free in a second. */
   async connect(): Promise<pg.PoolClient> {
     const deadlineMs = performance.now() + CONNECTION_TIMEOUT_MS;
     for (;;) {

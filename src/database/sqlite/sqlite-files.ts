@@ -54,8 +54,6 @@ export function refuseLoneFiles(path: string): void {
 
 /** The database is of a version before 2.0, which had the catalog in this file, and partners and keys in another one. */
 export class FormerDatabaseError extends DatabaseUnavailableError {
-  override name = 'FormerDatabaseError';
-
   constructor(path: string) {
     super(
       `the schema of ${path} is older than version 2.0: run "pds migrate" with version 2.0 first. Nothing was changed`,

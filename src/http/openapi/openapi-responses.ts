@@ -1,8 +1,8 @@
 import { ERROR_CODES, ERROR_PAGES_PATH, type ErrorCode } from '../response/errors.ts';
 import {
   describedRef,
-  int64Schema,
   nullableSchema,
+  numberOf,
   objectSchema,
   openEnum,
   refTo,
@@ -69,9 +69,7 @@ export const pageMeta = objectSchema(
 );
 
 export const countSchema = objectSchema(
-  {
-    total: int64Schema({ minimum: 0, description: 'Number of records that match the filters.', examples: [6435] }),
-  },
+  { total: numberOf('Number of records that match the filters.', 6435) },
   { $id: 'Count', description: 'The number of matching records.' },
 );
 

@@ -67,6 +67,11 @@ export function int64Schema(options: { description: string; minimum?: number; ex
   };
 }
 
+/** A number of things. */
+export function numberOf(description: string, example: number) {
+  return int64Schema({ minimum: 0, description, examples: [example] });
+}
+
 /** A field that is always present, and can be null. */
 export function nullableSchema(schema: Schema & { readonly type: string }) {
   return { ...schema, type: [schema.type, 'null'] };

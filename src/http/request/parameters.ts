@@ -32,9 +32,7 @@ export type Parameters = Readonly<Record<string, Filter<unknown, unknown, unknow
 export type ParameterValues = Readonly<Record<string, unknown>>;
 
 /** The message continues the parameter's name: "must be …". Only its first sentence is logged, so client text comes after it. */
-export class InvalidParameter extends Error {
-  override name = 'InvalidParameter';
-}
+export class InvalidParameter extends Error {}
 
 /** Maximum edit distance of a suggestion: a parameter name is still recognizable with two typos. */
 const FARTHEST_SUGGESTION = 2;

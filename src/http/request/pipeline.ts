@@ -122,7 +122,8 @@ export function addPartnerPipeline(v1: FastifyInstance, services: RouteServices,
     admission.leave(request);
     done();
   });
-  v1.setNotFoundHandler(throwUnknownPath);
+  // Hooks run for unknown paths only if there is a handler.
+  v1.setNotFoundHandler(checkPath);
 }
 
 /** The same for paths that need no key. */
@@ -134,7 +135,7 @@ export function addPublicPipeline(pages: FastifyInstance): void {
     checkHead(request); // 400
     done();
   });
-  pages.setNotFoundHandler(throwUnknownPath);
+  pages.setNotFoundHandler(checkPath);
 }
 
 /** The schemas of routes are documentation only: `parameters.ts` checks parameters, and responses are rendered text. */
@@ -195,8 +196,4 @@ export function checkPermission(request: Pick<FastifyRequest, 'caller' | 'id' | 
   if (kinds === null || kind === null || (kind !== undefined && kinds.has(kind))) return;
   const allowed = kinds.size === 0 ? 'none' : [...kinds].join(', ');
   throw forbidden(`This partner has no access to ${kind ?? 'this path'}. It can read: ${allowed}.`);
-}
-
-function throwUnknownPath(): never {
-  throw unknownPath();
 }

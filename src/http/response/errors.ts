@@ -25,7 +25,6 @@ const OVERLOAD_RETRY_SECONDS = 1;
 
 /** An error response. Throw it anywhere in a request; `sendError` sends it. */
 export class ApiError extends Error {
-  override name = 'ApiError';
   readonly status: number;
   readonly code: ErrorCode;
   readonly headers: Readonly<Record<string, string>>;

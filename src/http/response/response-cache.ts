@@ -58,67 +58,55 @@ declare module 'fastify' {
  */
 export class ResponseCache {
   readonly #clock: Clock;
-  readonly #responses: LRUCache<string, CachedResponse>;
+  readonly responses: LRUCache<string, CachedResponse>;
   readonly #requestedOnce = new LRUCache<string, true>({ max: MAX_REQUESTED_ONCE });
   #revision: Revision | null = null;
-  #hits = 0;
-  #misses = 0;
-  #evictions = 0;
+  hits = 0;
+  misses = 0;
+  evictions = 0;
 
   constructor(clock: Clock, maxBytes = MAX_CACHE_BYTES) {
     this.#clock = clock;
-    this.#responses = new LRUCache({
+    this.responses = new LRUCache({
       maxSize: maxBytes,
       // A string takes up to two bytes for each of UTF-8; the buffer that replaces it one, and compressed forms less.
       sizeCalculation: ({ text, link = '' }, key) => OVERHEAD_BYTES + 2 * (key.length + text.length) + link.length,
       dispose: (_response, _key, reason) => {
-        if (reason === 'evict') this.#evictions += 1;
+        if (reason === 'evict') this.evictions += 1;
       },
     });
-  }
-
-  /** Counters since the process started, and the current size. */
-  get state() {
-    return {
-      hits: this.#hits,
-      misses: this.#misses,
-      evictions: this.#evictions,
-      entries: this.#responses.size,
-      bytes: this.#responses.calculatedSize,
-      maxBytes: this.#responses.maxSize,
-    };
   }
 
   /** @param url as the client sent it. */
   find(partner: PartnerState, url: string): CachedResponse | null {
     if (partner.revision !== this.#revision) {
-      this.#responses.clear();
+      this.responses.clear();
       this.#requestedOnce.clear();
       this.#revision = partner.revision;
     }
     const key = keyOf(partner, url);
-    const cached = this.#responses.get(key);
+    const cached = this.responses.get(key);
     if (cached === undefined) return null;
     const nowMs = this.#clock();
     // If the clock was set back, the entry may be from before a deadline that has already passed.
     if (nowMs < cached.goodFromMs || nowMs >= cached.goodUntilMs) {
-      this.#responses.delete(key);
+      this.responses.delete(key);
       return null;
     }
-    this.#hits += 1;
+    this.hits += 1;
     return cached;
   }
 
   /** Caches a response if it is certain to be the partner's newest. */
   finish(partner: PartnerState, url: string, rendered: RenderedResponse): CachedResponse {
     const { body, revision = null, goodUntilMs = Infinity, ...others } = rendered;
-    this.#misses += 1;
+    this.misses += 1;
     const text = new EncodedText(body);
     const response = { text, ...others, goodFromMs: this.#clock(), goodUntilMs };
     // The rows can be newer than `partner`, and another request can have emptied the cache for a newer revision.
     if (revision !== null && revision === partner.revision && revision === this.#revision) {
       const key = keyOf(partner, url);
-      if (text.length <= MAX_LENGTH_CACHED_AT_ONCE || this.#requestedOnce.has(key)) this.#responses.set(key, response);
+      if (text.length <= MAX_LENGTH_CACHED_AT_ONCE || this.#requestedOnce.has(key)) this.responses.set(key, response);
       else this.#requestedOnce.set(key, true);
     }
     return response;

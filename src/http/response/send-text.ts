@@ -51,7 +51,9 @@ export class EncodedText {
 
   constructor(text: string | Uint8Array) {
     this.etag = entityTag(text);
-    this.#plain = typeof text === 'string' ? encode(text) : Buffer.from(text.buffer, text.byteOffset, text.byteLength);
+    // Not into Node's buffer pool: a short text would keep a whole pool block alive.
+    const { buffer, byteOffset, byteLength } = typeof text === 'string' ? new TextEncoder().encode(text) : text;
+    this.#plain = Buffer.from(buffer, byteOffset, byteLength);
     this.length = this.#plain.byteLength;
   }
 
@@ -66,13 +68,6 @@ export class EncodedText {
     const bytes = await (encoding === 'br' ? compressBrotli(this.#plain, BROTLI) : compressGzip(this.#plain));
     this.#compressed.set(encoding, bytes);
   }
-}
-
-/** Not into Node's buffer pool: a short text would keep a whole pool block alive. */
-function encode(text: string): Buffer {
-  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
-  bytes.write(text);
-  return bytes;
 }
 
 /** Whether the client has the content with this tag. Its `Cache-Control: no-cache` is meant for intermediate caches. */

@@ -12,9 +12,6 @@ const MAX_IN_FLIGHT = 256;
 /** Holds the permits of requests whose key is still being looked up. */
 export const NOBODY_YET = 0;
 
-/** An overload is logged when it begins, then at this interval while it lasts. */
-const LOG_INTERVAL_MS = 10_000;
-
 declare module 'fastify' {
   interface FastifyInstance {
     admission: Admission;
@@ -40,7 +37,7 @@ export class Admission {
   refused = 0;
 
   constructor(logger: Pick<Logger, 'warn'>) {
-    this.#warn = throttleWarning(LOG_INTERVAL_MS, (refused) =>
+    this.#warn = throttleWarning((refused) =>
       logger.warn({ refused }, 'requests are refused with 429: more than this process carries'),
     );
   }

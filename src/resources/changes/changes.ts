@@ -1,8 +1,5 @@
 import type { FastifyInstance } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import type { Scope } from '../../access/scope.ts';
-import { scopeKey, scopeValues, visibleIds } from '../../access/visibility/scope-sql.ts';
-import type { Engine, Query } from '../../database/database.ts';
 import { feedResponses } from '../../http/openapi/openapi-responses.ts';
 import { FEED_PARAMETERS } from '../../http/request/page-parameters.ts';
 import {
@@ -91,7 +88,6 @@ function feedKindOf(kind: IndexedKind, records: ListedRecords, index: RecordInde
     listing: indexedListing(index, records, ({ snapshot, since }) =>
       Promise.resolve(since === null ? [] : index.visibility.newSince(snapshot.scope, since, 'detail')),
     ),
-    visible: ({ engine, scope }, ids) => visibleQuery(engine, kind, scope, ids),
     count: countOnce(index),
   };
 }
@@ -107,21 +103,5 @@ function countOnce(index: RecordIndex): FeedKind['count'] {
     const count = counted.get(digest) ?? (await index.count(snapshot, []));
     counted.set(digest, count);
     return count;
-  };
-}
-
-/** Selects those of some ids that a scope shows. */
-export function visibleQuery(
-  engine: Engine,
-  kind: IndexedKind,
-  scope: Scope,
-  ids: readonly string[],
-): Query<{ id: string }> {
-  const key = scopeKey(kind, scope);
-  return {
-    statementKey: `visible ${kind}, ${key}`,
-    columns: ['id'],
-    build: () => visibleIds(engine, kind, key),
-    values: { ...scopeValues(scope), ids },
   };
 }

@@ -2,9 +2,9 @@ import { pageMeta } from '../../http/openapi/openapi-responses.ts';
 import {
   describedRef,
   idSchema,
-  int64Schema,
   nullableRef,
   nullableSchema,
+  numberOf,
   objectSchema,
   openEnum,
   refTo,
@@ -48,12 +48,7 @@ const feedTotals: NamedSchema = {
     'The number of records that you can see as of the watermark, for each kind that the listing has. If your copy has ' +
     'another number, read everything again.',
   type: 'object',
-  properties: Object.fromEntries(
-    feedKind.enum.map((kind) => [
-      kind,
-      int64Schema({ minimum: 0, description: `Number of ${kind}.`, examples: [6435] }),
-    ]),
-  ),
+  properties: Object.fromEntries(feedKind.enum.map((kind) => [kind, numberOf(`Number of ${kind}.`, 6435)])),
 };
 
 const feedMeta = objectSchema(

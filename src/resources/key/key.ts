@@ -8,8 +8,8 @@ import { isInList, parameter } from '../../database/statement.ts';
 import { responses } from '../../http/openapi/openapi-responses.ts';
 import {
   filledTextSchema,
-  int64Schema,
   nullableSchema,
+  numberOf,
   objectSchema,
   openEnum,
   refTo,
@@ -42,11 +42,7 @@ const keyUsage = objectSchema(
       description: 'The day, in UTC.',
       examples: ['2030-01-20'],
     },
-    requests: int64Schema({
-      minimum: 0,
-      description: 'The requests made with this key, whatever their outcome. 0 for a day without requests.',
-      examples: [1200],
-    }),
+    requests: numberOf('The requests made with this key, whatever their outcome. 0 for a day without requests.', 1200),
   },
   { $id: 'KeyUsage', description: "A day's requests made with a key." },
 );
@@ -89,16 +85,8 @@ const key = objectSchema(
       description: 'Whether the partner is granted everything, now and in future.',
       examples: [false],
     },
-    granted_lead_entities: int64Schema({
-      minimum: 0,
-      description: 'The number of lead entities granted individually.',
-      examples: [12],
-    }),
-    granted_coops: int64Schema({
-      minimum: 0,
-      description: 'The number of cooperatives granted individually.',
-      examples: [1],
-    }),
+    granted_lead_entities: numberOf('The number of lead entities granted individually.', 12),
+    granted_coops: numberOf('The number of cooperatives granted individually.', 1),
     requests_per_minute: {
       type: 'integer',
       format: 'int32',
@@ -144,10 +132,10 @@ export function registerKey(v1: FastifyInstance, { clock, config }: RouteService
     config: { kind: null, parameters: {} },
     handler: async (request, reply) => {
       const days = lastDays(clock(), dayCount);
-      const { result: rows, snapshot } = await request.server.snapshots.read(request, {
+      const { result: rows, snapshot } = await request.server.snapshots.read(request, (current) =>
         // A cached key is not looked up, and a replica can lag behind its rotation.
-        read: (snapshot) => snapshot.run(ownKey(snapshot.engine, callerOf(request).keyId, days), 'primary'),
-      });
+        current.run(ownKey(current.engine, callerOf(request).keyId, days), 'primary'),
+      );
       const [row] = rows;
       // Deleted since it was authenticated.
       if (row === undefined) throw unauthorized();
